@@ -10,8 +10,6 @@ if TYPE_CHECKING:
     from sdmbtl.contexts import ContextSpace
     from sdmbtl.selectors import Trial
 
-_NUMBERS = ("no", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten")
-
 
 def printable(text: str, *, keep: str = "") -> str:
     r"""Escape all that is not seen, such as codes that steer a terminal or end a line.
@@ -37,11 +35,6 @@ def counted(count: int, noun: str, plural: str | None = None) -> str:
     ('1 target', '2 policies')
     """
     return f"{count} {noun if count == 1 else plural or noun + 's'}"
-
-
-def in_words(number: int) -> str:
-    """Write a small number as a word."""
-    return _NUMBERS[number] if number < len(_NUMBERS) else str(number)
 
 
 def sentence(text: str) -> str:

@@ -40,10 +40,6 @@ class Box(gymnasium.Env):
     def double(self):
         return 2 * self.number
 
-    @property
-    def copied(self):
-        return type("Copy", (), {"x": self.number})()
-
 
 @given(STEPS)
 def test_what_is_written_is_read(steps):
@@ -94,10 +90,10 @@ def test_values_are_set_in_one_environment_and_in_no_other(path, before, value):
 @pytest.mark.parametrize(
     ("path", "message"),
     [
-        ("nubmer", "unwrapped (a Box) has no 'nubmer'. Did you mean 'number'?"),
-        ("inner.mas", "unwrapped.inner (a Inner) has no 'mas'. Did you mean 'mass'?"),
-        ("pair[2]", "unwrapped.pair (a tuple) has no such entry."),
-        ("number[0]", "unwrapped.number (a float) has no such entry."),
+        ("nubmer", "a Box has no 'nubmer'. Did you mean 'number'?"),
+        ("inner.mas", "a Inner has no 'mas'. Did you mean 'mass'?"),
+        ("pair[2]", "a tuple has no 2."),
+        ("number[0]", "a float has no 0."),
     ],
 )
 def test_steps_that_lead_nowhere(path, message):
@@ -109,5 +105,3 @@ def test_steps_that_lead_nowhere(path, message):
 def test_values_that_cannot_be_set():
     with pytest.raises(FamilyError, match="unwrapped.double cannot be set to 1.0: property"):
         AttributePath.parse("double").assign(Box(), 1.0)
-    with pytest.raises(FamilyError, match="it is 1.5 after it was set to 2.0. Set the value that"):
-        AttributePath.parse("copied.x").assign(Box(), 2.0)

@@ -2,8 +2,6 @@
 
 import json
 import sys
-from functools import partial
-from types import SimpleNamespace
 
 import gymnasium
 import pytest
@@ -14,8 +12,6 @@ from sdmbtl.environments import (
     family_names,
     make_family,
     register_environments,
-    register_family,
-    registry,
 )
 from sdmbtl.environments.cartpole import CartPole
 from sdmbtl.environments.registry import can_be_made_anywhere, code_of_family
@@ -38,9 +34,6 @@ def broken(context):
 
 def wrong(context):
     return "an environment"
-
-
-number = 3
 
 
 # -- by name -----------------------------------------------------------------------------
@@ -87,7 +80,7 @@ def test_settings_make_the_same_family_again(name, options):
 def test_a_space_may_be_a_name_a_file_or_a_space(tmp_path):
     family = make_family("cartpole", space="forces")
     assert family.space().names == ("length", "force_mag", "gravity")
-    with pytest.raises(FamilyError, match="has no 'levels' to choose"):
+    with pytest.raises(FamilyError, match="drop 'levels'"):
         family.space(levels=3)
     assert family.space("wide", levels=2).shape == (2, 2, 2)
     path = tmp_path / "mine.toml"
@@ -100,21 +93,10 @@ def test_a_space_may_be_a_name_a_file_or_a_space(tmp_path):
     assert make_family("cartpole").return_range == (0.0, 500.0)
     with pytest.raises(ContextError, match="feature 'mass'; CartPole has"):
         make_family("cartpole", space=ContextSpace(mass=[1.0, 2.0]))
-    with pytest.raises(FamilyError, match="no space 'papre'.*Did you mean 'paper'?"):
+    with pytest.raises(FamilyError, match="Unknown space 'papre'.*Did you mean 'paper'?"):
         make_family("cartpole", space="papre")
     with pytest.raises(ContextError, match="Got 3 instead"):
         make_family("cartpole", space=3)
-
-
-def test_families_of_ones_own_are_registered(monkeypatch):
-    monkeypatch.setattr(registry, "_REGISTERED", dict(registry._REGISTERED))
-    register_family("Mine", lambda *, mass=1.0: CartPole("carl"))
-    assert make_family("mine", mass=2.0).physics == "carl"
-    assert "Mine" in family_names()
-    with pytest.raises(FamilyError, match="'cart-pole' already"):
-        register_family("cart-pole", CartPole)
-    with pytest.raises(FamilyError, match="no ':'"):
-        register_family("a:b", CartPole)
 
 
 def test_gymnasium_makes_them():
@@ -131,62 +113,24 @@ class Plugin(CartPole):
     name = "Plugin"
 
 
-class PointsOfAll:
-    """Entry points of a good and of a broken plug-in, which note when they are loaded."""
-
-    def __init__(self):
-        self.loaded = []
-
-    def __call__(self, *, group):
-        names = ("Plugin", "Broken") if group == "sdmbtl.environments" else ()
-        return [SimpleNamespace(name=n, dist=None, load=partial(self.load, n)) for n in names]
-
-    def load(self, name):
-        self.loaded.append(name)
-        if name == "Broken":
-            raise ImportError("no simulator\nhere")
-        return Plugin
-
-
-@pytest.fixture
-def points(monkeypatch):
-    points = PointsOfAll()
-    monkeypatch.setattr(plugins, "entry_points", points)
-    for cached in (plugins.installed, plugins.load):
-        cached.cache_clear()
-    yield points
-    for cached in (plugins.installed, plugins.load):
-        cached.cache_clear()
-
-
-def test_plugins_are_loaded_only_when_they_are_asked_for(points):
+def test_plugins_are_loaded_only_when_they_are_asked_for(monkeypatch):
+    loaded = []
+    found = {"Plugin": Plugin, "Broken": None}
+    monkeypatch.setattr(plugins, "installed", lambda _: found)
+    monkeypatch.setattr(plugins, "load", lambda _, name: loaded.append(name) or found[name])
     register_environments()
     make_family("CartPole")
     assert code_of_family({"name": "Plugin", "options": {}}) == []
-    assert points.loaded == []
-    family = make_family("plugin")
-    assert points.loaded == ["Plugin"]
-    assert can_be_made_anywhere(family)
+    assert loaded == []
+    assert can_be_made_anywhere(make_family("plugin"))
+    assert set(loaded) == {"Plugin"}
     assert gymnasium.make("sdmbtl/Plugin-v0").unwrapped.family.name == "Plugin"
-    for name in ("Plugin", "Broken"):
+    for name in found:
         del gymnasium.registry[f"sdmbtl/{name}-v0"]
-
-
-def test_a_broken_plugin_is_named_in_one_line_and_stops_no_other(points):
-    with pytest.warns(UserWarning, match="'Broken' .* cannot be loaded: ImportError: no simulator"):
-        names = family_names()
-    assert "Plugin" in names
-    assert "Broken" not in names
+    assert "Plugin" in family_names()
+    assert "Broken" not in family_names()
     with pytest.raises(FamilyError, match="'Broken' is of a plug-in"):
         make_family("broken")
-
-
-def test_a_subclass_of_the_same_name_is_another_family():
-    class Mine(CartPole):
-        pass
-
-    assert can_be_made_anywhere(make_family("cartpole", physics="carl"))
-    assert not can_be_made_anywhere(Mine())
 
 
 # -- functions of one's own --------------------------------------------------------------
@@ -209,9 +153,7 @@ def test_modules_of_the_current_directory_are_found(tmp_path, monkeypatch):
     [
         ("no_such_module:make", "There is no module 'no_such_module'"),
         ("sdmbtl.nothing:make", "There is no module 'sdmbtl.nothing'"),
-        (f"{__name__}:pendulm", f"{__name__!r} has no 'pendulm'"),
         (f"{__name__}:pendulm", "Did you mean 'pendulum'?"),
-        (f"{__name__}:number", "must be a function or a class."),
         (":make", "'module:function', for example"),
         ("module:", "'module:function', for example"),
     ],
@@ -241,9 +183,6 @@ def test_functions_that_fail_or_return_something_else():
     assert isinstance(error.value.__cause__, RuntimeError)
     with pytest.raises(FamilyError, match="must return a gymnasium.Env. Got 'an environment'"):
         FactoryFamily(wrong, SPACE).make()
-
-
-def test_factories_that_need_other_arguments():
     with pytest.raises(FamilyError, match="takes one argument, the context as a dict"):
         FactoryFamily(lambda gravity, mass: None, SPACE)
 

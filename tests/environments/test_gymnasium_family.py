@@ -127,11 +127,6 @@ def test_values_keep_their_type():
     assert inner(family, push=7.5).push == 7.5, "without an annotation, a fraction is as good"
     assert inner(cart(ContextSpace(icy=[0, 1])), icy=1).icy is True
     assert inner(cart(ContextSpace(tries=[1, 4])), tries=4).tries == 4
-    for name, text in (
-        ("tries", "Values of the argument 'tries' are whole numbers; the usual one is 3. Got 1.5"),
-        ("icy", "Values of the attribute 'unwrapped.icy' are true or false; the usual one is Fal"),
-    ):
-        assert text in refused(ContextSpace(**{name: [0, 1.5]}))
 
 
 def test_there_is_nothing_between_values_that_are_whole(tmp_path):
@@ -150,8 +145,7 @@ def test_there_is_nothing_between_values_that_are_whole(tmp_path):
     assert again.space() == space
 
 
-def test_a_value_in_the_middle_that_is_not_whole_is_refused_at_once():
-    assert "Got 1.5. List those that it may have." in refused(ContextSpace(tries=[1, 1.5, 2]))
+def test_an_interval_of_whole_numbers_is_refused():
     between = ContextSpace([[1.0], [2.0]], tries=Interval(1, 2))
     assert "which has nothing between its values. Got Interval(1, 2). List" in refused(between)
 
@@ -193,11 +187,7 @@ def test_settings_make_the_same_family_again(name, options):
     target = family.space().target(-1)
     assert find_difference(family.make(target), again.make(target)) is None
     assert find_difference(family.make(target), family.make()) is not None
-
-
-def test_only_what_others_can_find_is_made_in_other_processes():
-    assert can_be_made_anywhere(make_family("gym:Pendulum-v1", space=ContextSpace(g=[5.0, 9.0])))
-    assert not can_be_made_anywhere(cart(ContextSpace(push=[5.0, 10.0])))
+    assert can_be_made_anywhere(family) == (name == "gym:Pendulum")
 
 
 def test_environments_that_cannot_be_drawn():
@@ -243,38 +233,31 @@ def test_paths_are_for_environments_of_gymnasium_only(tmp_path):
 def test_unknown_arguments_and_attributes_are_named_with_what_there_is():
     text = refused(ContextSpace(pusch=[1.0, 2.0]))
     assert "The dimension 'pusch' cannot be the attribute 'pusch' of gym:test/Cart-v3." in text
-    assert "There is no 'unwrapped.pusch': unwrapped (a Cart) has no 'pusch'." in text
+    assert "There is no 'unwrapped.pusch': a Cart has no 'pusch'." in text
     assert "The constructor takes mass, push, tries, wind, name, max_episode_steps." in text
     assert "Did you mean 'push'?" in text
     text = refused(ContextSpace(drag=[1.0, 2.0]), dimensions={"drag": "unwrapped.drgas[0]"})
-    assert "unwrapped (a Cart) has no 'drgas'. Did you mean 'drags'?" in text
+    assert "a Cart has no 'drgas'. Did you mean 'drags'?" in text
     assert "takes" not in text, "it was no argument that was meant"
-    assert "names do not begin with an underscore" in refused(
-        ContextSpace(drag=[1.0, 2.0]), dimensions={"drag": "np_random.__class__"}
-    )
 
 
 @pytest.mark.parametrize(
     ("space", "options", "text"),
     [
-        (
-            {"push": [1, 2]},
-            {"pusch": 3},
-            "Unknown option 'pusch'; 'gym:test/Cart-v3' has mass, pus",
-        ),
+        ({"push": [1, 2]}, {"pusch": 3}, "'pusch'; 'gym:test/Cart-v3' has mass, pus"),
         ({"push": [1, 2]}, {"render_mode": "human"}, "Unknown option 'render_mode'"),
         ({"push": [1, 2]}, {"push": 3}, "It is given as an option too: drop one of them."),
-        (
-            {"push": [1, 2]},
-            {"dimensions": {"pull": "push"}},
-            "dimension 'pull'; the space has pu",
-        ),
+        ({"push": [1, 2]}, {"dimensions": {"pull": "push"}}, "'pull'; the space has pu"),
         ({"push": [1, 2]}, {"dimensions": {"push": {"pfad": "push"}}}, "Unknown option 'pfad'"),
         ({"push": [1, 2]}, {"dimensions": {"push": {"path": 3}}}, "path of 'push' must be a text"),
         ({"push": [1, 2]}, {"dimensions": {"push": {"factor": 1}}}, "'factor' must be true or fal"),
         ({"counts": [1, 2]}, {}, "It has 2 values, array([1, 2]): give the index of one ([0])"),
         ({"name": [1, 2]}, {}, "It is not a number but 'cart'."),
         ({"start": [1, 2]}, {}, "has no 'start'"),  # it is made by reset
+        ({"push": [1, 2]}, {"dimensions": {"push": "np_random.__class__"}}, "underscore"),
+        ({"tries": [0, 1.5]}, {}, "Values of the argument 'tries' are whole numbers"),
+        ({"icy": [0, 1.5]}, {}, "Values of the attribute 'unwrapped.icy' are true or false"),
+        ({"tries": [1, 1.5, 2]}, {}, "Got 1.5. List those that it may have."),
     ],
 )
 def test_refused(space, options, text):
@@ -307,12 +290,9 @@ def test_values_that_the_environment_refuses():
 def test_unknown_names_list_similar_ones():
     space = ContextSpace(gravity=[1.0, 2.0])
     for name, text in (
-        ("LunarLandr-v3", "'LunarLandr-v3': .* Similar names: LunarLander-v3, LunarLanderContin"),
+        ("LunarLandr-v3", "'LunarLandr-v3': .*Did you mean: `LunarLander`"),
         ("LunarLander-v2", "Please use `LunarLander-v3` instead"),
-        (
-            "no_such_module:Lander-v0",
-            "no module 'no_such_module', needed for the environment",
-        ),
+        ("no_such_module:Lander-v0", "no module 'no_such_module', needed for the environment"),
         ("nothing/Like-v7", "with the module that registers it: gym:module:Name-v0"),
     ):
         with pytest.raises(FamilyError, match=text):

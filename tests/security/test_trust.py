@@ -7,16 +7,17 @@ import sys
 from contextlib import closing
 from pathlib import Path
 
+import gymnasium
 import pytest
 from command_runner import Command
+from gymnasium.envs.registration import EnvSpec
 
 from sdmbtl import ContextSpace
-from sdmbtl.environments import make_family
-from sdmbtl.environments.registry import code_of_family, register_family
+from sdmbtl.environments.registry import code_of_family
 from sdmbtl.errors import StudyError
 from sdmbtl.studies import Study
 from sdmbtl.training import spec
-from sdmbtl.trust import StudyTrust, marks_directory
+from sdmbtl.trust import StudyTrust
 
 SPACE = ContextSpace(gravity=[5.0, 10.0])
 MODULE = """
@@ -151,7 +152,7 @@ def test_looking_imports_nothing(study, tmp_path):
 
 def test_studies_that_name_nothing_leave_no_mark(tmp_path):
     Study.open(tmp_path / "asked", space=SPACE)
-    assert not marks_directory().exists()
+    assert not own(tmp_path, 1)._mark.parent.exists()
 
 
 def test_without_a_place_for_marks_trust_is_said(tmp_path, monkeypatch, study):
@@ -170,14 +171,13 @@ def own(path, identity):
 def test_without_a_home(monkeypatch, tmp_path):
     monkeypatch.delenv("XDG_STATE_HOME")
     monkeypatch.setattr(Path, "home", lambda: (_ for _ in ()).throw(RuntimeError("no home")))
-    assert marks_directory() is None
     own(tmp_path, 1).remember()
     assert not own(tmp_path, 1).holds
 
 
-def test_a_relative_state_directory_does_not_count(monkeypatch):
+def test_a_relative_state_directory_does_not_count(monkeypatch, tmp_path):
     monkeypatch.setenv("XDG_STATE_HOME", "state")
-    assert marks_directory() == Path.home() / ".local/state/sdmbtl/made-here"
+    assert own(tmp_path, 1)._mark.parent == Path.home() / ".local/state/sdmbtl/made-here"
 
 
 def test_marks_of_somebody_else_do_not_count(tmp_path, monkeypatch):
@@ -224,12 +224,7 @@ def test_code_of_a_family(name, options, found):
     assert code_of_family({"name": name, "options": options}) == found
 
 
-def test_environments_and_families_that_a_process_registered(monkeypatch):
-    import gymnasium
-
-    from sdmbtl.environments import registry
-
-    monkeypatch.setattr(registry, "_REGISTERED", dict(registry._REGISTERED))
-    monkeypatch.setattr(gymnasium.envs.registration, "registry", dict(gymnasium.registry))
-    register_family("Own", make_family)
-    assert "which this process registered" in code_of_family({"name": "own", "options": {}})[0]
+def test_environments_that_a_process_registered(monkeypatch):
+    monkeypatch.setitem(gymnasium.registry, "Own-v0", EnvSpec("Own-v0", entry_point="own:make"))
+    (found,) = code_of_family({"name": "gym:Own-v0", "options": {}})
+    assert "made by own:make" in found

@@ -1,5 +1,6 @@
 """`sdmbtl lab matrix`: what it prints, what it refuses, and how it is interrupted."""
 
+import fcntl
 import json
 import shutil
 import signal
@@ -10,7 +11,6 @@ import numpy as np
 import pytest
 from command_runner import OWN_ENVIRONMENT, started, wait_until
 
-from sdmbtl.lock import exclusive
 from sdmbtl_lab.cli import progress
 from sdmbtl_lab.matrices import load_matrix
 
@@ -116,7 +116,8 @@ class TestGoingOn:
         assert (path / "matrix.npz").read_bytes() == (small[0] / "matrix.npz").read_bytes()
 
     def test_only_one_process(self, command, asked, begun):
-        with exclusive(begun / "matrix.lock", doing="testing"):
+        with (begun / "matrix.lock").open("a") as lock:
+            fcntl.flock(lock, fcntl.LOCK_EX)
             error = command.error(*asked, "--out", begun)
         assert "Another process" in error
         assert "is making the matrix in" in error

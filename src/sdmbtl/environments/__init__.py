@@ -31,12 +31,7 @@ from sdmbtl.environments.contextual import ContextualEnv
 from sdmbtl.environments.factory import FactoryFamily
 from sdmbtl.environments.family import EnvironmentFamily
 from sdmbtl.environments.gymnasium_family import GymnasiumFamily
-from sdmbtl.environments.registry import (
-    family_names,
-    make_family,
-    register_environments,
-    register_family,
-)
+from sdmbtl.environments.registry import family_names, make_family, register_environments
 
 __all__ = [
     "ContextualEnv",
@@ -48,7 +43,6 @@ __all__ = [
     "family_names",
     "make_family",
     "register_environments",
-    "register_family",
 ]
 
 register_environments()

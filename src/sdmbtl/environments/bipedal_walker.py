@@ -6,7 +6,7 @@ import ast
 import importlib.util
 import warnings
 from collections.abc import Mapping
-from functools import lru_cache
+from functools import cache, lru_cache
 from pathlib import Path
 from types import CodeType, ModuleType
 from typing import Any
@@ -126,7 +126,7 @@ def copy_walker_module(friction: float, scale: float) -> ModuleType:
     Raises:
         FamilyError: If Box2D is missing, or this release of Gymnasium is written otherwise.
     """
-    path, code = _compile_module()
+    path, code = compile_walker_module()
     module = ModuleType(f"{MODULE}[{friction=:g}, {scale=:g}]")
     module.__file__ = str(path)
     vars(module).update(FRICTION=friction, SCALE=scale)
@@ -134,41 +134,13 @@ def copy_walker_module(friction: float, scale: float) -> ModuleType:
     return module
 
 
-@lru_cache(maxsize=1)
-def _compile_module() -> tuple[Path, CodeType]:
-    """Find Gymnasium's module and compile it without the values that differ."""
-    path = _find_module()
-    return path, compile_without(("FRICTION", "SCALE"), path.read_text(encoding="utf-8"), path)
-
-
-def compile_without(names: tuple[str, ...], text: str, path: Path) -> CodeType:
-    """Compile a module without its assignments to names that are given a value beforehand.
+@cache
+def compile_walker_module() -> tuple[Path, CodeType]:
+    """Find Gymnasium's module and compile it without its assignments to FRICTION and SCALE.
 
     Raises:
-        FamilyError: If one of the names is not assigned.
+        FamilyError: If Box2D is missing, or the module assigns no such values.
     """
-    tree = ast.parse(text)
-    replaced = [statement for statement in tree.body if _assigned_name(statement) in names]
-    missing = sorted(set(names) - {_assigned_name(statement) for statement in replaced})
-    if missing:
-        raise FamilyError(
-            f"Gymnasium {gymnasium.__version__} has no {' and no '.join(missing)} in {path}, so "
-            "its walker cannot be changed. Install a release of Gymnasium that has, for example "
-            "1.0 to 1.4."
-        )
-    tree.body = [statement for statement in tree.body if statement not in replaced]
-    return compile(tree, str(path), "exec")
-
-
-def _assigned_name(statement: ast.stmt) -> str | None:
-    match statement:
-        case ast.Assign(targets=[ast.Name(id=name)]):
-            return name
-    return None
-
-
-def _find_module() -> Path:
-    """Find Gymnasium's module."""
     try:
         with warnings.catch_warnings():
             # Box2D warns while it is imported, and crashes if warnings are errors.
@@ -179,6 +151,21 @@ def _find_module() -> Path:
             "BipedalWalker needs Box2D, which is not installed. Install it with: "
             "pip install 'sdmbtl[box2d]'"
         ) from None
-    if spec is None or spec.origin is None:
-        raise FamilyError(f"Gymnasium {gymnasium.__version__} has no module {MODULE!r}.")
-    return Path(spec.origin)
+    path = Path(str(spec and spec.origin))
+    tree = ast.parse(path.read_text(encoding="utf-8"))
+    missing = {"FRICTION", "SCALE"}
+    kept = []
+    for statement in tree.body:
+        match statement:
+            case ast.Assign(targets=[ast.Name(id=name)]) if name in ("FRICTION", "SCALE"):
+                missing.discard(name)
+            case _:
+                kept.append(statement)
+    if missing:
+        raise FamilyError(
+            f"Gymnasium {gymnasium.__version__} has no {' and no '.join(sorted(missing))} in "
+            f"{path}, so its walker cannot be changed. Install a release of Gymnasium that has, "
+            "for example 1.0 to 1.4."
+        )
+    tree.body = kept
+    return path, compile(tree, str(path), "exec")

@@ -6,13 +6,12 @@ import itertools
 import json
 import re
 import warnings
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterator
 from copy import deepcopy
 from dataclasses import dataclass
 from typing import Any
 
 import gymnasium
-import numpy as np
 from gymnasium import spaces
 from gymnasium.utils.env_checker import check_env, data_equivalence
 
@@ -20,8 +19,8 @@ from sdmbtl.checks import short_text
 from sdmbtl.contexts import ContextSpace, SpaceLike, read_space
 from sdmbtl.environments.factory import FactoryFamily
 from sdmbtl.environments.family import EnvironmentFamily
-from sdmbtl.environments.registry import has_known_name, make_family
-from sdmbtl.errors import ContextError, FamilyError
+from sdmbtl.environments.registry import can_be_made_anywhere, make_family
+from sdmbtl.errors import FamilyError
 
 #: Steps of an episode that are compared.
 STEPS = 200
@@ -36,9 +35,6 @@ STEPS_TO_AN_END = 2_000
 
 #: One step: observation, reward, terminated, truncated.
 Step = tuple[Any, float, bool, bool]
-
-#: A check raises FamilyError; the one of the dimensions returns their first differences.
-EnvironmentCheck = Callable[[EnvironmentFamily, ContextSpace], object]
 
 
 @dataclass(frozen=True)
@@ -80,10 +76,29 @@ def check_contextual_env(
         Traceback (most recent call last):
         sdmbtl.errors.FamilyError: The dimension 'masscart' does nothing: ...
     """
-    family, contexts = read_family(environments, space)
-    results = {check: check(family, contexts) for check in CHECKS}
-    remarks: Any = results[check_gymnasium_has_no_objection]
-    first_difference: Any = results[check_every_dimension_matters]
+    if isinstance(environments, EnvironmentFamily):
+        family = environments
+        by_name = space is None or isinstance(space, str)
+        contexts = family.space(space) if by_name else read_space(space)[0]  # type: ignore[arg-type]
+    elif isinstance(environments, str):
+        family = make_family(environments, space=space)
+        contexts = family.space()
+    elif callable(environments) and space is not None:
+        family = FactoryFamily(environments, space)
+        contexts = family.space()
+    else:
+        raise FamilyError(
+            "Give a family, the name of one, or a function of a context together with its space. "
+            f"Got {short_text(environments)} instead."
+        )
+    check_spaces_are_constant(family, contexts)
+    check_seeds_reproduce(family, contexts)
+    # Before the dimensions: one that leaks looks as if it did nothing.
+    check_contexts_do_not_leak(family, contexts)
+    first_difference = check_every_dimension_matters(family, contexts)
+    check_reset_switches_the_context(family, contexts)
+    check_settings_make_it_again(family, contexts)
+    remarks = collect_gymnasium_remarks(family, contexts)
     endless = find_missing_time_limit(family, contexts)
     return ContextualEnvReport(
         first_difference,
@@ -92,76 +107,64 @@ def check_contextual_env(
     )
 
 
-def environment_checks() -> tuple[EnvironmentCheck, ...]:
-    """Return every check; each is called as `check(family, space)`."""
-    return CHECKS
+# -- the checks, in the order in which they run; each raises FamilyError -------------------
 
 
-def read_family(
-    environments: object, space: SpaceLike | None
-) -> tuple[EnvironmentFamily, ContextSpace]:
-    """Return the family to check, and the contexts to check it with.
-
-    Raises:
-        FamilyError: If it is not a family, or a function without a space.
-    """
-    if isinstance(environments, str):
-        environments = make_family(environments, space=space)
-        space = None
-    if isinstance(environments, EnvironmentFamily):
-        if space is None or isinstance(space, str):
-            return environments, environments.space(space)
-        return environments, read_space(space)[0]
-    if not callable(environments):
-        raise FamilyError(
-            "Give a family, the name of one, or a function of a context. "
-            f"Got {short_text(environments)} instead."
-        )
-    if space is None:
-        raise FamilyError("A function needs a space to be checked with. Give space=....")
-    family = FactoryFamily(environments, space)
-    return family, family.space()
-
-
-# -- the checks; each raises FamilyError -------------------------------------------------
-
-
-def check_spaces_are_the_same_in_all_contexts(
-    family: EnvironmentFamily, space: ContextSpace
-) -> None:
-    """Observations and actions have one form, or no policy could be transferred."""
+def check_spaces_are_constant(family: EnvironmentFamily, space: ContextSpace) -> None:
+    """Check that observations and actions have one form; otherwise no policy could transfer."""
     contexts = (space.middle(), *_ends(space))
-    envs = [(c, family.build(family.full_context(c), None)) for c in contexts]
+    envs = [family.build(family.full_context(context), None) for context in contexts]
     for kind in ("observation_space", "action_space"):
-        (first_context, first), *others = [(c, getattr(env, kind)) for c, env in envs]
-        for context, other in others:
+        first, *others = [getattr(env, kind) for env in envs]
+        for context, other in zip(contexts[1:], others, strict=True):
             if other != first:
                 raise FamilyError(
-                    f"The {kind} depends on the context: {first} for {first_context}, {other} "
-                    f"for {context}. A policy of one context could not act in another; use "
-                    "bounds that hold for all."
+                    f"The {kind} depends on the context: {first} for {contexts[0]}, {other} for "
+                    f"{context}. A policy of one context could not act in another; use bounds "
+                    "that hold for all."
                 )
-    for _, env in envs:
+    for env in envs:
         env.close()
 
 
-def check_same_seed_same_episode(family: EnvironmentFamily, space: ContextSpace) -> None:
-    """An episode follows from seed, context and actions alone."""
+def check_seeds_reproduce(family: EnvironmentFamily, space: ContextSpace) -> None:
+    """Check that an episode follows from seed, context and actions alone."""
     for context in _ends(space):
         env = family.make(context)
-        actions = _actions(env, hold=4)
-        first = _play(env, actions)
+        first = list(_play(env))
         for again, name in (
             (env, "a second reset of the same environment"),
             (family.make(context), "a new environment"),
         ):
-            step = _first_difference(first, _play(again, actions))
+            step = _first_difference(first, list(_play(again)))
             if step is not None:
                 raise FamilyError(
                     f"The same seed and actions do not give the same episode: {name} differs at "
                     f"step {step}, in the context {context}. Call super().reset(seed=seed) and "
                     "draw every random number from self.np_random."
                 )
+
+
+def check_contexts_do_not_leak(family: EnvironmentFamily, space: ContextSpace) -> None:
+    """Check that environments of several contexts can be in use at the same time."""
+    low, high = _ends(space)
+    alone = [list(_play(family.make(context))) for context in (low, high)]
+    together: tuple[list[Step], list[Step]] = [], []
+    other: Iterator[Step] = iter(())
+    for number, step in enumerate(_play(family.make(low))):
+        together[0].append(step)
+        if number == 1:  # another one is made meanwhile, and played in turns
+            other = _play(family.make(high))
+        together[1].extend(itertools.islice(other, 1))
+    together[1].extend(other)
+    for context, expected, played in zip((low, high), alone, together, strict=True):
+        at = _first_difference(expected, played)
+        if at is not None:
+            raise FamilyError(
+                f"Contexts leak between environments: the one of {context} differs from step {at} "
+                "on if one of another context is made and played in turns with it. Keep what "
+                "depends on the context in the instance, not in a class or a module."
+            )
 
 
 def check_every_dimension_matters(family: EnvironmentFamily, space: ContextSpace) -> dict[str, int]:
@@ -185,47 +188,18 @@ def check_every_dimension_matters(family: EnvironmentFamily, space: ContextSpace
     return found
 
 
-def check_contexts_do_not_leak(family: EnvironmentFamily, space: ContextSpace) -> None:
-    """Environments of several contexts may be in use at the same time."""
-    low, high = _ends(space)
-    actions = _actions(family.make(low), hold=4)
-    alone = [_play(family.make(context), actions) for context in (low, high)]
-    both = [family.make(context) for context in (low, high)]
-    turns = list(itertools.zip_longest(*(_steps(env, actions) for env in both)))
-    together = [[step for step in steps if step is not None] for steps in zip(*turns, strict=True)]
-    disturbed = []
-    for step in _steps(family.make(low), actions):
-        disturbed.append(step)
-        if len(disturbed) == 2:
-            _play(family.make(high), actions[:2])
-    cases = (
-        (low, alone[0], together[0], "played in turns with one of another context"),
-        (high, alone[1], together[1], "played in turns with one of another context"),
-        (low, alone[0], disturbed, "if one of another context is made meanwhile"),
-    )
-    for context, expected, got, when in cases:
-        at = _first_difference(expected, got)
-        if at is not None:
-            raise FamilyError(
-                f"Contexts leak between environments: that of {context} goes another way from "
-                f"step {at} on, {when}. Keep what depends on the context in the instance, not in "
-                "a class or a module."
-            )
-
-
 def check_reset_switches_the_context(family: EnvironmentFamily, space: ContextSpace) -> None:
-    """After a switch it is the environment of the new context, until the next switch."""
+    """Check that the context of a reset is in force until another one is given."""
     low, high = _ends(space)
     env = family.make(low)
-    actions = _actions(env, hold=4)
-    _play(env, actions)
+    list(_play(env))
     cases: tuple[tuple[dict[str, Any] | None, int, str], ...] = (
         ({"context": high}, SEED, "After reset(options={'context': ...})"),
         (None, SEED + 1, "At the next reset, without a context,"),
     )
     for options, seed, when in cases:
-        switched = _play(env, actions, seed, options)
-        step = _first_difference(_play(family.make(high), actions, seed), switched)
+        switched = list(_play(env, seed=seed, options=options))
+        step = _first_difference(list(_play(family.make(high), seed=seed)), switched)
         if step is not None:
             raise FamilyError(
                 f"{when} the environment is not that of {high}: it differs from a new one at "
@@ -233,10 +207,27 @@ def check_reset_switches_the_context(family: EnvironmentFamily, space: ContextSp
             )
 
 
-def check_gymnasium_has_no_objection(
-    family: EnvironmentFamily, space: ContextSpace
-) -> tuple[str, ...]:
-    """Return the remarks of Gymnasium's own checker, without its colours."""
+def check_settings_make_it_again(family: EnvironmentFamily, space: ContextSpace) -> None:
+    """Check that the settings are JSON, and that another process makes the same family of them."""
+    if not can_be_made_anywhere(family):
+        return  # a function or a class of this process
+    settings = json.loads(json.dumps(family.settings()))
+    again = make_family(settings["name"], **settings["options"])
+    target = space.target(-1)
+    step = find_difference(family.make(target), again.make(target))
+    if again.settings() != settings or step is not None:
+        raise FamilyError(
+            f"make_family(name, **options) of {settings} makes other environments. Return from "
+            "'options' whatever the constructor was given."
+        )
+
+
+def collect_gymnasium_remarks(family: EnvironmentFamily, space: ContextSpace) -> tuple[str, ...]:
+    """Return the remarks of Gymnasium's own checker, without its colours.
+
+    Raises:
+        FamilyError: If the checker refuses the environment.
+    """
     env = family.make(space.middle())
     with warnings.catch_warnings(record=True) as remarks:
         warnings.simplefilter("always")
@@ -251,136 +242,22 @@ def check_gymnasium_has_no_objection(
     return tuple(dict.fromkeys(plain))
 
 
-def check_contexts_are_checked(family: EnvironmentFamily, space: ContextSpace) -> None:
-    """The usual context is reported in full; unknown features and non-numbers are refused."""
-    _require(
-        set(space.names) <= set(family.defaults),
-        f"The space has {list(space.names)}, the family only {list(family.defaults)}.",
-    )
-    env = family.make()
-    _, at_reset = env.reset(seed=0)
-    *_, at_step = env.step(env.action_space.sample())
-    env.close()
-    for info in (at_reset, at_step):
-        _require(
-            info.get("context") == dict(family.defaults),
-            f"Without a context, info['context'] must be {dict(family.defaults)}. "
-            f"Got {info.get('context')}.",
-        )
-    name = space.names[0]
-    for context in ({f"no_{name}": 1.0}, {name: float("nan")}, {name: "1"}):
-        try:
-            family.make(context)  # type: ignore[arg-type]
-        except ContextError:
-            continue
-        raise FamilyError(
-            f"The context {context} was accepted. Call full_context before it is used."
-        )
-
-
-def check_context_can_be_observed(family: EnvironmentFamily, space: ContextSpace) -> None:
-    """With `observe_context`, observations end with the unit coordinates of the context."""
-    plain = family.make().observation_space
-    if not (
-        isinstance(plain, spaces.Box)
-        and len(plain.shape) == 1
-        and np.issubdtype(plain.dtype, np.floating)
-    ):
-        return  # refused with a message: there is nothing to append to
-    target = space.target(-1)
-    env = family.make(target, observe_context=space)
-    observation, _ = env.reset(seed=0)
-    env.close()
-    seen, expected = observation[plain.shape[0] :], space.to_unit(space.vector(target))
-    _require(
-        seen.shape == expected.shape
-        and np.allclose(seen, expected, atol=1e-6)
-        and observation in env.observation_space,
-        f"With observe_context, an observation in {target} must end with {expected}. Got {seen}.",
-    )
-
-
-def check_settings_make_it_again(family: EnvironmentFamily, space: ContextSpace) -> None:
-    """The settings are JSON, and another process makes the same family of them."""
-    if not has_known_name(family):
-        return  # a function or a class of this process
-    settings = json.loads(json.dumps(family.settings()))
-    again = make_family(settings["name"], **settings["options"])
-    target = space.target(0)
-    _require(
-        again.settings() == settings
-        and find_difference(family.make(target), again.make(target)) is None,
-        f"make_family(name, **options) of {settings} makes other environments. Return from "
-        "'options' whatever the constructor was given.",
-    )
-
-
-def check_returns_are_in_their_range(family: EnvironmentFamily, space: ContextSpace) -> None:
-    """Random actions stay within the range of returns of a family, if it has one."""
-    if family.return_range is None or "return_range" in vars(family):
-        return  # one that the user gave may be a goal
-    low, high = family.return_range
-    for target in (space.target(0), space.target(-1)):
-        env = family.make(target)
-        env.action_space.seed(0)
-        actions = (env.action_space.sample() for _ in range(STEPS_TO_AN_END))
-        value = sum(reward for _, reward, *_ in _steps(env, actions, seed=0))
-        env.close()
-        _require(
-            low <= value <= high,
-            f"In {target} random actions had the return {value:g}, outside of return_range "
-            f"[{low:g}, {high:g}].",
-        )
-
-
-def check_twin_fits(family: EnvironmentFamily, space: ContextSpace) -> None:
-    """A pure-function twin has the features, limits, observations and actions of the family."""
-    del space
-    twin = family.functional()
-    if twin is None:
-        return
-    env = family.build(dict(family.defaults), None)
-    limit = None if env.spec is None else env.spec.max_episode_steps
-    for what, ours, theirs in (
-        ("features", list(twin.defaults.items()), list(family.defaults.items())),
-        ("longest episode", twin.max_steps, limit),
-        ("shape of an observation", (twin.observation_size,), env.observation_space.shape),
-        ("actions", twin.actions, env.action_space),
-    ):
-        _require(ours == theirs, f"Twin and environment differ in {what}: {ours}, {theirs}.")
-    env.close()
-
-
-#: Every check, in the order in which they run. Leaks come before the dimensions: a dimension that
-#: leaks looks as if it did nothing.
-CHECKS: tuple[EnvironmentCheck, ...] = (
-    check_contexts_are_checked,
-    check_spaces_are_the_same_in_all_contexts,
-    check_same_seed_same_episode,
-    check_contexts_do_not_leak,
-    check_every_dimension_matters,
-    check_reset_switches_the_context,
-    check_gymnasium_has_no_objection,
-    check_context_can_be_observed,
-    check_settings_make_it_again,
-    check_returns_are_in_their_range,
-    check_twin_fits,
-)
-
-
 def find_missing_time_limit(family: EnvironmentFamily, space: ContextSpace) -> str | None:
     """Return a warning if episodes might never end, otherwise None.
 
     An environment with a time limit of Gymnasium's is not played.
     """
     context = space.middle()
-    env = family.build(family.full_context(context), None)
+    env = inner = family.build(family.full_context(context), None)
     try:
-        if _has_time_limit(env):
+        if env.spec is not None and env.spec.max_episode_steps is not None:
             return None
-        env.action_space.seed(SEED)
-        actions = (env.action_space.sample() for _ in range(STEPS_TO_AN_END))
-        if any(terminated or truncated for *_, terminated, truncated in _steps(env, actions)):
+        while isinstance(inner, gymnasium.Wrapper):
+            if isinstance(inner, gymnasium.wrappers.TimeLimit):
+                return None
+            inner = inner.env
+        *_, (_, _, terminated, truncated) = _play(env, hold=1, steps=STEPS_TO_AN_END)
+        if terminated or truncated:
             return None
     finally:
         env.close()
@@ -389,21 +266,6 @@ def find_missing_time_limit(family: EnvironmentFamily, space: ContextSpace) -> s
         f"of random actions did not end within {STEPS_TO_AN_END:,} steps. Wrap it in "
         "gymnasium.wrappers.TimeLimit(env, max_episode_steps=...)."
     )
-
-
-def _has_time_limit(env: gymnasium.Env[Any, Any]) -> bool:
-    if env.spec is not None and env.spec.max_episode_steps is not None:
-        return True
-    while isinstance(env, gymnasium.Wrapper):
-        if isinstance(env, gymnasium.wrappers.TimeLimit):
-            return True
-        env = env.env
-    return False
-
-
-def _require(condition: object, message: str) -> None:
-    if not condition:
-        raise FamilyError(message)
 
 
 def _ends(space: ContextSpace) -> tuple[dict[str, float], dict[str, float]]:
@@ -415,8 +277,18 @@ def _ends(space: ContextSpace) -> tuple[dict[str, float], dict[str, float]]:
 # -- episodes ----------------------------------------------------------------------------
 
 
-def _actions(env: gymnasium.Env[Any, Any], hold: int) -> list[Any]:
-    """Draw actions for an episode: random ones if held for one step, else extremes in turns."""
+def _play(
+    env: gymnasium.Env[Any, Any],
+    *,
+    hold: int = 4,
+    steps: int = STEPS,
+    seed: int = SEED,
+    options: dict[str, Any] | None = None,
+) -> Iterator[Step]:
+    """Play an episode; its first step is the reset.
+
+    Actions are random if they are held for one step, otherwise extremes in turns.
+    """
     space = env.action_space
     space.seed(SEED)
     extremes: tuple[Any, Any] | None = None
@@ -425,18 +297,10 @@ def _actions(env: gymnasium.Env[Any, Any], hold: int) -> list[Any]:
     elif isinstance(space, spaces.Box) and space.is_bounded():
         extremes = space.low, space.high
     if hold == 1 or extremes is None:
-        drawn = [space.sample() for _ in range(0, STEPS, hold)]
-        return [action for action in drawn for _ in range(hold)]
-    return [extremes[step // hold % 2] for step in range(STEPS)]
-
-
-def _steps(
-    env: gymnasium.Env[Any, Any],
-    actions: Iterable[Any],
-    seed: int = SEED,
-    options: dict[str, Any] | None = None,
-) -> Iterator[Step]:
-    """Play an episode; its first step is the reset."""
+        drawn = [space.sample() for _ in range(0, steps, hold)]
+        actions = [action for action in drawn for _ in range(hold)]
+    else:
+        actions = [extremes[step // hold % 2] for step in range(steps)]
     observation, _ = env.reset(seed=seed, options=options)
     # Copies: an environment may change the array that it gave.
     yield deepcopy(observation), 0.0, False, False
@@ -445,10 +309,6 @@ def _steps(
         yield deepcopy(observation), float(reward), bool(terminated), bool(truncated)
         if terminated or truncated:
             return
-
-
-def _play(*episode: Any) -> list[Step]:
-    return list(_steps(*episode))
 
 
 def find_difference(
@@ -469,8 +329,8 @@ def find_difference(
     Returns:
         The step, or None if the episodes are the same.
     """
-    actions = _actions(first, hold)
-    return _first_difference(_play(first, actions, seed), _play(second, actions, seed))
+    episodes = (list(_play(env, hold=hold, seed=seed)) for env in (first, second))
+    return _first_difference(*episodes)
 
 
 def _first_difference(first: list[Step], second: list[Step]) -> int | None:

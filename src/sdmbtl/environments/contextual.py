@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from sdmbtl.contexts import ContextSpace
 from sdmbtl.contexts.observation import append_context
-from sdmbtl.errors import ContextError, FamilyError
+from sdmbtl.errors import FamilyError
 
 if TYPE_CHECKING:
     from sdmbtl.environments.family import EnvironmentFamily
@@ -37,10 +37,10 @@ class ContextualEnv(gymnasium.Env[Any, Any]):
         family: Builds the environment of each context.
         context: The first context; the usual one if left out.
         observe_context: Appends to the observation the unit coordinates of the context in a
-            space: the family's default space (True), one by name, or a `ContextSpace`. The
-            default is not to: a policy trained on ONE context never sees that input change, so
-            its random initial weights on it only add noise when the policy is transferred. It
-            is meant for policies trained on many contexts.
+            space: the family's default space (True), or a `ContextSpace`. The default is not to:
+            a policy trained on ONE context never sees that input change, so its random initial
+            weights on it only add noise when the policy is transferred. It is meant for policies
+            trained on many contexts.
         render_mode: As in Gymnasium.
 
     Raises:
@@ -53,7 +53,7 @@ class ContextualEnv(gymnasium.Env[Any, Any]):
         family: EnvironmentFamily,
         context: Mapping[str, float] | None = None,
         *,
-        observe_context: bool | str | ContextSpace = False,
+        observe_context: bool | ContextSpace = False,
         render_mode: str | None = None,
     ) -> None:
         self.family = family
@@ -64,8 +64,12 @@ class ContextualEnv(gymnasium.Env[Any, Any]):
         self.metadata = self._env.metadata
         self.render_mode = self._env.render_mode
         self.action_space = self._env.action_space
-        self._observed = self._observed_space(observe_context)
-        self.observation_space = self._extended_space()
+        self.observation_space = self._env.observation_space
+        self._observed: ContextSpace | None = None
+        if observe_context is not False:
+            self._observed = family.space() if observe_context is True else observe_context
+            family.full_context(self._observed.middle())  # refuses dimensions that it has not
+            self.observation_space = self._extended_space(self._observed.n_dimensions)
         self._units = self._units_of(self._context)
 
     @property
@@ -122,9 +126,6 @@ class ContextualEnv(gymnasium.Env[Any, Any]):
         """Close the environment in force."""
         self._env.close()
 
-    def __str__(self) -> str:
-        return f"<ContextualEnv<{self._env}>>"
-
     def _put(self, context: dict[str, float]) -> None:
         """Put a new environment of a context in place; nothing changes if that fails."""
         units = self._units_of(context)
@@ -142,26 +143,6 @@ class ContextualEnv(gymnasium.Env[Any, Any]):
 
     # -- the context in the observation --------------------------------------------------
 
-    def _observed_space(self, given: bool | str | ContextSpace) -> ContextSpace | None:
-        if given is False:
-            return None
-        if given is True or isinstance(given, str):
-            space = self.family.space(None if given is True else given)
-        elif isinstance(given, ContextSpace):
-            space = given
-        else:
-            raise FamilyError(
-                "'observe_context' is True, False, the name of a space or a ContextSpace. "
-                f"Got {given!r} instead."
-            )
-        for name in space.names:
-            if name not in self._context:
-                raise ContextError(
-                    f"The context cannot be observed in a space with {name!r}; "
-                    f"{self.family.name} has {list(self._context)}."
-                )
-        return space
-
     def _units_of(self, context: Mapping[str, float]) -> NDArray[np.floating[Any]]:
         """Return (D,) unit coordinates of a context in the observed space, (0,) without one."""
         if self._observed is None:
@@ -169,10 +150,9 @@ class ContextualEnv(gymnasium.Env[Any, Any]):
         units = self._observed.to_unit([context[name] for name in self._observed.names])
         return units.astype(self.observation_space.dtype)
 
-    def _extended_space(self) -> spaces.Space[Any]:
+    def _extended_space(self, n_coordinates: int) -> spaces.Box:
+        """Return the observation space with coordinates of the context at its end."""
         inner = self._env.observation_space
-        if self._observed is None:
-            return inner
         if (
             not isinstance(inner, spaces.Box)
             or len(inner.shape) != 1
@@ -184,7 +164,7 @@ class ContextualEnv(gymnasium.Env[Any, Any]):
                 "observe_context=False and read info['context']."
             )
         # Contexts may lie outside the space, so their coordinates have no bounds.
-        free = np.full(self._observed.n_dimensions, np.inf)
+        free = np.full(n_coordinates, np.inf)
         return spaces.Box(
             np.concatenate([inner.low, -free]).astype(inner.low.dtype),
             np.concatenate([inner.high, free]).astype(inner.low.dtype),

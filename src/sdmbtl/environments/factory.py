@@ -12,7 +12,7 @@ import gymnasium
 from sdmbtl.by_name import import_by_name
 from sdmbtl.checks import known_name, short_text
 from sdmbtl.contexts import SpaceLike, read_space
-from sdmbtl.environments.family import BuiltFor, EnvironmentFamily, refuse_places
+from sdmbtl.environments.family import BuiltFor, EnvironmentFamily
 from sdmbtl.errors import FamilyError, describe_failure
 
 EnvironmentFactory = Callable[..., gymnasium.Env[Any, Any]]
@@ -56,22 +56,26 @@ class FactoryFamily(EnvironmentFamily):
     ) -> None:
         known_name("built_for", built_for, get_args(BuiltFor), error=FamilyError)
         self.built_for = built_for
+        self._factory: EnvironmentFactory
         if isinstance(factory, str):
             self.name = factory
-            factory = import_by_name(factory, "factory", example="my_envs:make", error=FamilyError)
-        else:
-            self.name = _importable_name(factory)
-        if not callable(factory):
-            raise FamilyError(
-                f"A factory must be callable, as factory(context) -> gymnasium.Env. "
-                f"{self.name!r} is {short_text(factory)}."
+            self._factory = import_by_name(
+                factory, "factory", example="my_envs:make", error=FamilyError
             )
-        self._factory: EnvironmentFactory = factory
-        self._takes_render_mode = _takes_render_mode(self.name, factory)
-        contexts, extras = read_space(space)
-        refuse_places(self.name, extras)
+        else:
+            self.name, self._factory = _importable_name(factory), factory
+        try:
+            signature = inspect.signature(self._factory)
+            signature.bind({})
+        except (TypeError, ValueError) as error:
+            raise FamilyError(
+                "A factory takes one argument, the context as a dict: def make(context). "
+                f"{self.name!r} does not: {error}."
+            ) from None
+        self._takes_render_mode = "render_mode" in signature.parameters
+        contexts, _ = read_space(space)
         self.defaults = contexts.context(contexts.from_unit([0.5] * contexts.n_dimensions))
-        super().__init__(space=contexts, return_range=return_range or extras.get("return_range"))
+        super().__init__(space=space, return_range=return_range)
 
     def build(self, context: dict[str, float], render_mode: str | None) -> gymnasium.Env[Any, Any]:
         """Call the factory.
@@ -127,23 +131,3 @@ def _importable_name(factory: object) -> str:
     is_plain = inspect.isfunction(factory) or isinstance(factory, type)
     found = value is factory and is_plain and module != "__main__"
     return f"{module}:{name}" if found else str(name)
-
-
-def _takes_render_mode(name: str, factory: EnvironmentFactory) -> bool:
-    """Check that a factory can be called with a context; return True if it can render.
-
-    Raises:
-        FamilyError: If it needs other arguments.
-    """
-    try:
-        signature = inspect.signature(factory)
-    except (TypeError, ValueError):  # some built-in callables have no signature
-        return False
-    try:
-        signature.bind({})
-    except TypeError as error:
-        raise FamilyError(
-            f"A factory takes one argument, the context as a dict: def make(context). {name!r} "
-            f"takes {signature}: {error}."
-        ) from None
-    return "render_mode" in signature.parameters

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from copy import copy
@@ -13,7 +12,7 @@ import gymnasium
 import numpy as np
 from numpy.typing import NDArray
 
-from sdmbtl.checks import check_float, check_return_range, did_you_mean, short_text
+from sdmbtl.checks import check_float, check_return_range, known_name, short_text
 from sdmbtl.contexts import ContextSpace, Range, SpaceLike, read_space, space_from_ranges
 from sdmbtl.environments.contextual import ContextualEnv
 from sdmbtl.errors import ContextError, FamilyError
@@ -159,22 +158,12 @@ class EnvironmentFamily(ABC):
         """
         if name is None and self._space is not None:
             if levels is not None:
-                raise FamilyError(
-                    f"The space of this {self.name} was given with its targets, so it has no "
-                    "'levels' to choose. Name one of the family's spaces, or leave 'levels' out."
-                )
+                raise FamilyError(f"The space of this {self.name} has its targets; drop 'levels'.")
             return self._space
-        if name is None:
-            if not self.ranges:
-                raise FamilyError(
-                    f"The family {self.name!r} has no space of its own. Give one: space=..."
-                )
-            name = next(iter(self.ranges))
-        if name not in self.ranges:
-            raise FamilyError(
-                f"The family {self.name!r} has no space {name!r}; it has "
-                f"{', '.join(self.ranges) or 'none by name'}.{did_you_mean(name, self.ranges)}"
-            )
+        if name is None and not self.ranges:
+            raise FamilyError(f"The family {self.name!r} has no space of its own. Pass space=...")
+        name = next(iter(self.ranges)) if name is None else name
+        known_name("space", name, self.ranges, has=f"{self.name!r} has", error=FamilyError)
         return space_from_ranges(self.ranges[name], levels)
 
     def full_context(self, context: Mapping[str, float]) -> dict[str, float]:
@@ -206,7 +195,7 @@ class EnvironmentFamily(ABC):
         self,
         context: Mapping[str, float] | None = None,
         *,
-        observe_context: bool | str | ContextSpace = False,
+        observe_context: bool | ContextSpace = False,
         render_mode: str | None = None,
     ) -> ContextualEnv:
         """Make an environment whose context can be changed at every reset.
@@ -230,17 +219,21 @@ class EnvironmentFamily(ABC):
             return self.space(given)
         space, extras = read_space(given)
         self._check_features(space.names)
-        refuse_places(self.name, extras)
+        for dimension in extras.get("dimensions", {}):
+            raise ContextError(
+                f"[dimensions.{dimension}] has a 'path' or 'factor', which are for the arguments "
+                f"and attributes of 'gym:' environments. {self.name!r} knows by itself what a "
+                "dimension is; drop them."
+            )
         if "return_range" in extras:
             self.return_range = extras["return_range"]
         return space
 
     def _check_value(self, name: str, value: object) -> float:
-        number = check_float(name, value, error=ContextError)
+        number, most = check_float(name, value, error=ContextError), self.highest.get(name)
         if name in self.positive and number <= 0:
             raise ContextError(f"{name!r} of {self.name} must be above 0. Got {value!r} instead.")
-        if number > self.highest.get(name, math.inf):
-            most = self.highest[name]
+        if most is not None and number > most:
             raise ContextError(
                 f"{name!r} of {self.name} must be at most {most:g}. Got {value!r} instead."
             )
@@ -248,25 +241,9 @@ class EnvironmentFamily(ABC):
 
     def _check_features(self, names: Iterable[str]) -> None:
         for name in names:
-            if name not in self.defaults:
-                raise ContextError(
-                    f"Unknown context feature {name!r}; {self.name} has {list(self.defaults)}."
-                    f"{did_you_mean(name, self.defaults)}"
-                )
-
-
-def refuse_places(name: str, extras: Mapping[str, Any]) -> None:
-    """Refuse a space file with paths of dimensions, which are for other environments.
-
-    Raises:
-        ContextError: If it does.
-    """
-    for dimension in extras.get("dimensions", {}):
-        raise ContextError(
-            f"[dimensions.{dimension}] has a 'path' or 'factor', which are for the arguments and "
-            f"attributes of 'gym:' environments. {name!r} knows by itself what a dimension is; "
-            "drop them."
-        )
+            known_name(
+                "context feature", name, self.defaults, has=f"{self.name} has", error=ContextError
+            )
 
 
 def make_variant(

@@ -59,17 +59,17 @@ class AttributePath:
         """Return the value of an environment.
 
         Raises:
-            FamilyError: If there is no such attribute; it names the step and what there is.
+            FamilyError: If there is no such attribute; it names the step that leads nowhere.
         """
         value: Any = env.unwrapped
-        for number, step in enumerate(self.steps):
+        for step in self.steps:
             try:
-                value = _get(value, step)
+                value = getattr(value, step) if isinstance(step, str) else value[step]
             except (AttributeError, IndexError, KeyError, TypeError):
-                owner = f"{type(self)(self.steps[:number])} (a {type(value).__name__})"
                 hint = did_you_mean(step, [name for name in dir(value) if name[0] != "_"])
-                has = f"has no {step!r}." if isinstance(step, str) else "has no such entry."
-                raise FamilyError(f"There is no {str(self)!r}: {owner} {has}{hint}") from None
+                raise FamilyError(
+                    f"There is no {str(self)!r}: a {type(value).__name__} has no {step!r}.{hint}"
+                ) from None
         return value
 
     def assign(self, env: gymnasium.Env[Any, Any], value: Any) -> None:
@@ -81,40 +81,24 @@ class AttributePath:
         Raises:
             FamilyError: If the value cannot be set.
         """
+        owners: list[Any] = [env.unwrapped]
         try:
-            _assign(env.unwrapped, self.steps, value)
+            for step in self.steps[:-1]:
+                owner = owners[-1]
+                owners.append(getattr(owner, step) if isinstance(step, str) else owner[step])
+            for owner, step in zip(reversed(owners), reversed(self.steps), strict=True):
+                if isinstance(step, str):
+                    setattr(owner, step, value)
+                    return  # an object: it was changed itself
+                changed = list(owner) if isinstance(owner, tuple) else copy(owner)
+                changed[step] = value
+                value = tuple(changed) if isinstance(owner, tuple) else changed
         except (AttributeError, IndexError, TypeError, ValueError) as error:
             raise FamilyError(f"{self} cannot be set to {short_text(value)}: {error}.") from error
-        now = self.read(env)
-        if not np.array_equal(now, value):
-            raise FamilyError(
-                f"{self} cannot be set: it is {short_text(now)} after it was set to "
-                f"{short_text(value)}. Set the value that it is computed from."
-            )
 
     def __str__(self) -> str:
         steps = (f".{step}" if isinstance(step, str) else f"[{step}]" for step in self.steps)
         return START + "".join(steps)
-
-
-def _get(owner: Any, step: str | int) -> Any:
-    return getattr(owner, step) if isinstance(step, str) else owner[step]
-
-
-def _assign(owner: Any, steps: tuple[str | int, ...], value: Any) -> Any:
-    """Set a value; return the owner, or the changed copy of a container."""
-    step, rest = steps[0], steps[1:]
-    if rest:
-        inner = _get(owner, step)
-        value = _assign(inner, rest, value)
-        if value is inner:  # an object: it was changed itself
-            return owner
-    if isinstance(step, str):
-        setattr(owner, step, value)
-        return owner
-    changed = list(owner) if isinstance(owner, tuple) else copy(owner)
-    changed[step] = value
-    return tuple(changed) if isinstance(owner, tuple) else changed
 
 
 @dataclass(frozen=True)
@@ -137,9 +121,9 @@ class Feature:
     annotation: str = ""
 
     def __post_init__(self) -> None:
-        if isinstance(self.before, np.ndarray) and self.before.size and self.factor:
-            return
         if isinstance(self.before, np.ndarray | list | tuple):
+            if self.factor and isinstance(self.before, np.ndarray) and self.before.size:
+                return
             raise FamilyError(
                 f"It has {np.size(self.before)} values, {short_text(self.before)}: give the index "
                 "of one ([0]), or multiply all values of an array (factor = true)."

@@ -82,7 +82,7 @@ class GymnasiumFamily(EnvironmentFamily):
         self._features = self._find_features(
             contexts, {**extras.get("dimensions", {}), **(dimensions or {})}
         )
-        contexts = self._complete(contexts)
+        contexts = self._mark_discrete(contexts)
         self._paths = {
             name: feature.place
             for name, feature in self._features.items()
@@ -139,8 +139,6 @@ class GymnasiumFamily(EnvironmentFamily):
         given = {**self._arguments, **arguments}
         try:
             return make_registered(self._spec, render_mode, given)
-        except FamilyError:
-            raise
         except Exception as error:
             raise FamilyError(
                 f"{self.name!r} cannot be made with {given}: {describe_failure(error)}"
@@ -187,34 +185,33 @@ class GymnasiumFamily(EnvironmentFamily):
                 message += did_you_mean(path, self._parameters)
             raise FamilyError(message) from None
 
-    def _complete(self, space: ContextSpace) -> ContextSpace:
+    def _mark_discrete(self, space: ContextSpace) -> ContextSpace:
         """Mark dimensions of whole numbers, and of true and false, as discrete.
 
         Raises:
             FamilyError: If a value is not usable, so that no policy could be trained on it.
         """
-        whole = [name for name, feature in self._features.items() if feature.must_be_whole]
-        for name, dimension in space.dimensions.items():
+        data = space.to_dict()
+        for described, (name, dimension) in zip(
+            data["dimensions"], space.dimensions.items(), strict=True
+        ):
+            feature = self._features[name]
             if isinstance(dimension, Levels):
                 for value in dimension.knots.tolist():
-                    self._features[name].converted(value)
-            elif name in whole:
+                    feature.converted(value)
+                if feature.must_be_whole:
+                    described["discrete"] = True
+            elif feature.must_be_whole:
                 raise FamilyError(
-                    f"The dimension {name!r} is {self._features[name].describe()} of {self.name}, "
-                    f"which has nothing between its values. Got {dimension!r}. List those that it "
-                    "may have."
+                    f"The dimension {name!r} is {feature.describe()} of {self.name}, which has "
+                    f"nothing between its values. Got {dimension!r}. List those that it may have."
                 )
-        data = space.to_dict()
-        for described in data["dimensions"]:
-            if described["name"] in whole:
-                described["discrete"] = True
-        return ContextSpace.from_dict(data) if whole else space
+        return ContextSpace.from_dict(data)
 
     def _check_reset_keeps(self, space: ContextSpace) -> None:
         """Refuse attributes that are set again by `reset`, so that their values would be lost."""
         for context in (space.target(0), space.target(-1)):
-            full = self.full_context(context)
-            env = self.build(full, None)
+            env = self.build(self.full_context(context), None)
             try:
                 env.reset(seed=0)
             except Exception as error:
@@ -222,7 +219,7 @@ class GymnasiumFamily(EnvironmentFamily):
                     f"{self.name!r} failed in the context {context}: {describe_failure(error)}"
                 ) from error
             for name, path in self._paths.items():
-                wanted, now = self._features[name].converted(full[name]), path.read(env)
+                wanted, now = self._features[name].converted(context[name]), path.read(env)
                 if not np.array_equal(wanted, now):
                     raise FamilyError(
                         f"The dimension {name!r} of {self.name} is lost at every reset: {path} was "

@@ -12,7 +12,7 @@ import inspect
 import json
 import sys
 import textwrap
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from functools import partial
 from importlib.metadata import packages_distributions
 from pathlib import Path
@@ -40,22 +40,29 @@ def identify(family: EnvironmentFamily, context: Mapping[str, float]) -> dict[st
         "packages": the versions of what it comes from.
     """
     env: Any = family.build(family.full_context(context), None)
-    known, spec = getattr(env, "spec", None), {}
-    if known is not None:
-        arguments = {name: _as_data(value) for name, value in known.kwargs.items()}
-        limit = known.max_episode_steps
-        spec = {"id": known.id, "max_episode_steps": limit, "arguments": arguments}
+    registered, spec = getattr(env, "spec", None), {}
+    if registered is not None:
+        text = json.dumps(registered.kwargs, skipkeys=True, default=lambda v: type(v).__name__)
+        arguments = json.loads(text)
+        limit = registered.max_episode_steps
+        spec = {"id": registered.id, "max_episode_steps": limit, "arguments": arguments}
     maker: Any = family.made_by()
     while isinstance(maker, partial):
         maker = maker.func
     maker = maker if hasattr(maker, "__qualname__") else type(maker)
     made = type(getattr(env, "unwrapped", env))
     env.close()
+    packages = {"gymnasium"}
+    for module in (maker.__module__, made.__module__):
+        top = module.split(".")[0]
+        is_known = top in ("sdmbtl", "gymnasium")
+        packages.update([top] if is_known else packages_distributions().get(top, ()))
+        packages.update(p for part, p in _PHYSICS.items() if module.startswith(part))
     return {
         "source": {**_source(made), **_source(maker)},
         "data": family.data_fingerprints(),
         "spec": spec,
-        "packages": versions(sorted({*_packages(maker), *_packages(made)}), python=False),
+        "packages": versions(sorted(packages), python=False),
     }
 
 
@@ -73,31 +80,13 @@ def compare(recorded: Mapping[str, Any], now: Mapping[str, Any]) -> tuple[list[s
                 how = "has changed" if name in before else "is new"
                 changes.append(f"{word} of {name} {how if name in after else 'is no longer used'}")
     changes += differences(recorded["spec"], now["spec"], "environment")
-    return changes, [
-        f"{name} {recorded['packages'].get(name, 'none')} -> {now['packages'].get(name, 'none')}"
-        for name in sorted({*recorded["packages"], *now["packages"]})
-        if recorded["packages"].get(name) != now["packages"].get(name)
+    before, after = recorded["packages"], now["packages"]
+    releases = [
+        f"{name} {before.get(name, 'none')} -> {after.get(name, 'none')}"
+        for name in sorted({*before, *after})
+        if before.get(name) != after.get(name)
     ]
-
-
-def _packages(maker: Any) -> list[str]:
-    """Return the distributions that a class or function comes from."""
-    name = maker.__module__
-    top = name.split(".")[0]
-    physics = [package for module, package in _PHYSICS.items() if name.startswith(module)]
-    if top in ("sdmbtl", "gymnasium"):
-        return ["gymnasium", top, *physics]
-    return ["gymnasium", *packages_distributions().get(top, ())]
-
-
-def _as_data(value: object) -> Any:
-    try:
-        return json.loads(json.dumps(value))
-    except (TypeError, ValueError):
-        return type(value).__name__
-
-
-# -- source code ---------------------------------------------------------------------------
+    return changes, releases
 
 
 def _source(maker: Any) -> dict[str, str]:
@@ -123,35 +112,23 @@ def _source(maker: Any) -> dict[str, str]:
     waiting = [name]
     while waiting:
         module = waiting.pop()
-        path = _file_of(module, folder)
         belongs = is_single_file or module.split(".")[0] == top
-        if path is not None and belongs and module not in found:
+        path = folder.joinpath(*module.split("."))
+        is_package = (path / "__init__.py").is_file()
+        path = path / "__init__.py" if is_package else path.with_suffix(".py")
+        if belongs and module not in found and path.is_file():
             text = path.read_text(encoding="utf-8")
             found[module] = _hash(text)
-            package = module if path.name == "__init__.py" else module.rpartition(".")[0]
-            waiting += _imported(text, package)
+            package = module if is_package else module.rpartition(".")[0]
+            for node in ast.walk(ast.parse(text)):
+                if isinstance(node, ast.Import):
+                    waiting += [alias.name for alias in node.names]
+                elif isinstance(node, ast.ImportFrom):
+                    parents = package.split(".")
+                    parents = parents[: len(parents) - node.level + 1] if node.level else []
+                    base = ".".join([*parents, *filter(None, [node.module])])
+                    waiting += [base, *(f"{base}.{alias.name}" for alias in node.names)]
     return found
-
-
-def _file_of(module: str, folder: Path) -> Path | None:
-    path = folder.joinpath(*module.split("."))
-    candidates = (path / "__init__.py", path.with_suffix(".py"))
-    return next((each for each in candidates if each.is_file()), None)
-
-
-def _imported(text: str, package: str) -> Iterator[str]:
-    """Yield the names of modules that may be imported by the source code of a package's module."""
-    for node in ast.walk(ast.parse(text)):
-        if isinstance(node, ast.Import):
-            yield from (alias.name for alias in node.names)
-        elif isinstance(node, ast.ImportFrom):
-            base = node.module or ""
-            if node.level:
-                parts = package.split(".")
-                parent = ".".join(parts[: len(parts) - node.level + 1])
-                base = f"{parent}.{base}".strip(".")
-            yield base
-            yield from (f"{base}.{alias.name}" for alias in node.names)
 
 
 def _hash(source: str) -> str:
@@ -162,11 +139,7 @@ def _hash(source: str) -> str:
         return hashlib.sha256(source.encode()).hexdigest()[:16]
     for node in ast.walk(tree):
         if isinstance(node, ast.Module | ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef):
-            node.body = [
-                statement
-                for statement in node.body
-                if not (
-                    isinstance(statement, ast.Expr) and isinstance(statement.value, ast.Constant)
-                )
-            ]
+            texts = [n for n in node.body if isinstance(n, ast.Expr)]
+            constants = [n for n in texts if isinstance(n.value, ast.Constant)]
+            node.body = [n for n in node.body if n not in constants]
     return hashlib.sha256(ast.dump(tree, annotate_fields=False).encode()).hexdigest()[:16]

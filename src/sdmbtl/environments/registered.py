@@ -2,26 +2,23 @@
 
 from __future__ import annotations
 
-import difflib
-import importlib
 import inspect
 import sys
 import warnings
-from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Callable, Mapping
 from typing import Any
 
 import gymnasium
-from gymnasium.envs.registration import EnvSpec
+from gymnasium.envs.registration import EnvSpec, load_env_creator
 
 from sdmbtl.by_name import import_named_module
 from sdmbtl.errors import FamilyError
 
-#: Number of similar names that are shown if an environment is not known.
-NEAR_NAMES = 5
-
 #: Parts of Gymnasium that need another package, and the extra of ours that installs it.
 _EXTRAS = {"gymnasium.envs.box2d": "box2d", "gymnasium.envs.mujoco": "mujoco"}
+
+#: Parameters of constructors that are no options.
+_NOT_GIVEN = ("self", "render_mode")
 
 
 def find_registered(name: str) -> EnvSpec:
@@ -32,7 +29,7 @@ def find_registered(name: str) -> EnvSpec:
             module that registers it first.
 
     Raises:
-        FamilyError: If there is none; it lists similar names.
+        FamilyError: If there is none.
     """
     module, _, own_name = name.rpartition(":")
     try:
@@ -43,11 +40,9 @@ def find_registered(name: str) -> EnvSpec:
             warnings.simplefilter("ignore")
             return gymnasium.spec(with_version(own_name))
     except gymnasium.error.Error as error:
-        near = difflib.get_close_matches(own_name, gymnasium.registry, n=NEAR_NAMES)
-        similar = f" Similar names: {', '.join(near)}." if near else ""
         raise FamilyError(
-            f"Gymnasium has no environment {own_name!r}: {error}{similar} Give one of your own "
-            "with the module that registers it: gym:module:Name-v0."
+            f"Gymnasium has no environment {own_name!r}: {error} Give one of your own with the "
+            "module that registers it: gym:module:Name-v0."
         ) from None
 
 
@@ -73,26 +68,25 @@ def load_creator(spec: EnvSpec) -> Callable[..., Any]:
     if callable(spec.entry_point):
         return spec.entry_point
     entry_point = str(spec.entry_point)
-    module, _, attribute = entry_point.partition(":")
     try:
         with warnings.catch_warnings():
             # Box2D warns while it is imported, and crashes if warnings are errors.
             warnings.simplefilter("ignore")
-            value: Any = importlib.import_module(module)
+            return load_env_creator(entry_point)
     except (gymnasium.error.DependencyNotInstalled, ImportError) as error:
         extras = [extra for part, extra in _EXTRAS.items() if entry_point.startswith(part)]
         install = f"pip install 'sdmbtl[{extras[0]}]'" if extras else "the package that it needs"
         raise FamilyError(f"{spec.id} cannot be made: {error} Install it with: {install}") from None
-    for part in attribute.split("."):
-        value = getattr(value, part)
-    creator: Callable[..., Any] = value
-    return creator
 
 
 def make_registered(
     spec: EnvSpec, render_mode: str | None, arguments: Mapping[str, Any]
 ) -> gymnasium.Env[Any, Any]:
     """Make a registered environment, with its time limit.
+
+    MuJoCo's warnings about old attributes of a model are dropped: they would be printed, and
+    written to a file in the current directory, for every environment that is made. The models are
+    Gymnasium's, so there is nothing that a user could do.
 
     Args:
         spec: As of `find_registered`.
@@ -106,33 +100,21 @@ def make_registered(
     given = dict(arguments)
     if render_mode is not None:  # environments that cannot be drawn need not take one
         given["render_mode"] = render_mode
-    with _without_deprecations_of_mujoco():
-        return gymnasium.make(spec, disable_env_checker=True, **given)
-
-
-@contextmanager
-def _without_deprecations_of_mujoco() -> Iterator[None]:
-    """Drop MuJoCo's warnings about old attributes of a model.
-
-    They would be printed, and written to a file in the current directory, for every environment
-    that is made. The models are Gymnasium's: there is nothing that a user could do.
-    """
     mujoco: Any = sys.modules.get("mujoco")
     if mujoco is None:
-        yield
-        return
-
+        return gymnasium.make(spec, disable_env_checker=True, **given)
     said: list[str] = []
     before = mujoco.get_mju_user_warning()
     mujoco.set_mju_user_warning(said.append)
     try:
-        yield
+        env = gymnasium.make(spec, disable_env_checker=True, **given)
     finally:
         mujoco.set_mju_user_warning(before)
     # Not inside of MuJoCo: there, an error would end the process.
     for message in said:
         if "deprecated" not in message:
-            warnings.warn(f"MuJoCo: {message}", stacklevel=4)
+            warnings.warn(f"MuJoCo: {message}", stacklevel=2)
+    return env
 
 
 def update_constants_of_mujoco(env: gymnasium.Env[Any, Any]) -> None:
@@ -160,26 +142,16 @@ def constructor_arguments(spec: EnvSpec) -> tuple[dict[str, inspect.Parameter], 
     passes_on = bool(makers)
     for maker in makers:
         parameters = inspect.signature(maker).parameters.values()
-        # Arguments that a class needs of those derived from it are not the user's to give.
-        taken = {
-            p.name: p
-            for p in parameters
-            if p.kind in (p.POSITIONAL_OR_KEYWORD, p.KEYWORD_ONLY)
-            and (not found or p.default is not p.empty)
-        }
-        found = taken | found
+        needed = maker is makers[0]
+        for p in parameters:
+            # Arguments that a class needs of those derived from it are not the user's to give.
+            is_given = p.kind in (p.POSITIONAL_OR_KEYWORD, p.KEYWORD_ONLY)
+            if is_given and (needed or p.default is not p.empty) and p.name not in _NOT_GIVEN:
+                usual = spec.kwargs.get(p.name, p.default)
+                found.setdefault(p.name, p.replace(default=usual))
         passes_on = any(p.kind is p.VAR_KEYWORD for p in parameters)
         if not passes_on:
             break
-    known = {
-        name: parameter.replace(default=spec.kwargs.get(name, parameter.default))
-        for name, parameter in found.items()
-        if name not in ("self", "render_mode")
-    }
-    known["max_episode_steps"] = inspect.Parameter(
-        "max_episode_steps",
-        inspect.Parameter.KEYWORD_ONLY,
-        default=spec.max_episode_steps,
-        annotation=int,
-    )
-    return known, passes_on
+    limit = inspect.Parameter("max_episode_steps", inspect.Parameter.KEYWORD_ONLY)
+    found[limit.name] = limit.replace(default=spec.max_episode_steps, annotation=int)
+    return found, passes_on

@@ -1,9 +1,9 @@
-"""Environment families by name: ours, those of plug-ins, and those registered in this process."""
+"""Environment families by name: ours, and those of plug-ins."""
 
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Mapping
 from typing import Any
 
 import gymnasium
@@ -40,9 +40,6 @@ OWN: dict[str, FamilyFactory] = {
 #: The group of plug-ins that are families.
 GROUP = "environments"
 
-#: Families that `register_family` made known in this process.
-_REGISTERED: dict[str, FamilyFactory] = {}
-
 #: Options of a family that are data of this package, whatever the environment.
 _OWN_OPTIONS = ("dimensions", "space", "return_range")
 
@@ -50,21 +47,7 @@ _OWN_OPTIONS = ("dimensions", "space", "return_range")
 def family_names() -> tuple[str, ...]:
     """Return every name that `make_family` knows; plug-ins that cannot be loaded are left out."""
     loaded = [name for name in plugins.installed(GROUP) if plugins.load(GROUP, name) is not None]
-    return tuple(dict.fromkeys([*OWN, *loaded, *_REGISTERED]))
-
-
-def register_family(name: str, factory: FamilyFactory) -> None:
-    """Make a family of your own known by name, in this process.
-
-    Args:
-        name: A new name.
-        factory: Called as `factory(**options)`, with `space=` if one was given.
-    """
-    if ":" in name:
-        raise FamilyError(f"A family's name has no ':', as 'module:function' has. Got {name!r}.")
-    if _known_name(name) is not None:
-        raise FamilyError(f"There is a family {name!r} already. Choose another name.")
-    _REGISTERED[name] = factory
+    return tuple(dict.fromkeys([*OWN, *loaded]))
 
 
 def make_family(
@@ -89,15 +72,25 @@ def make_family(
     """
     name = str(name)  # a value of another type is an unknown name
     if ":" in name:
+        is_registered = name.startswith(PREFIX)
         if space is None:
-            raise _missing_space(name)
-        if name.startswith(PREFIX):
+            arguments = ""
+            if is_registered:
+                known, _ = constructor_arguments(find_registered(name.removeprefix(PREFIX)))
+                shown = ", ".join(f"{n}={p.default!r}" for n, p in known.items())
+                arguments = f" Each is an argument ({shown}) or has the 'path' of an attribute."
+            raise FamilyError(
+                f"The environments of {name!r} need a context space: --space FILE.toml, or "
+                "space=..., a ContextSpace or the path of a TOML file with a table "
+                f"[dimensions.NAME] for each dimension.{arguments}"
+            )
+        if is_registered:
             return GymnasiumFamily(name, space, **options)
         _check_options(name, FactoryFamily, options)
         return FactoryFamily(name, space, **options)
     known_name = _known_name(name)
     if known_name is None:
-        names = (*OWN, *plugins.installed(GROUP), *_REGISTERED)
+        names = (*OWN, *plugins.installed(GROUP))
         hint = did_you_mean(name, names)
         if name in gymnasium.registry:
             hint = f" Did you mean '{PREFIX}{name}'?"
@@ -105,8 +98,7 @@ def make_family(
             f"Unknown environment family {name!r}; known: {', '.join(names)}, 'gym:NAME' for "
             f"those of Gymnasium, or 'module:function' for your own.{hint}"
         )
-    factory = OWN.get(known_name) or _REGISTERED.get(known_name)
-    factory = factory or plugins.load(GROUP, known_name)
+    factory = OWN.get(known_name) or plugins.load(GROUP, known_name)
     if factory is None:
         raise FamilyError(f"The family {known_name!r} is of a plug-in that cannot be loaded.")
     _check_options(known_name, factory, options)
@@ -118,25 +110,15 @@ def can_be_made_anywhere(family: EnvironmentFamily) -> bool:
 
     A subclass of a family may have the same name, and is another one.
     """
-    if not has_known_name(family) or ":" in family.name:
-        return has_known_name(family)
-    if family.name in OWN:
-        return type(family) is OWN[family.name]
-    maker = plugins.load(GROUP, family.name)
-    if isinstance(maker, type):
-        return type(family) is maker
-    return _package(maker) == _package(type(family))
-
-
-def has_known_name(family: EnvironmentFamily) -> bool:
-    """Return True if `make_family` knows the name in every process, not only in this one."""
-    try:
-        name = family.settings()["name"]
-    except FamilyError:
-        return False
     if isinstance(family, GymnasiumFamily):
         return family.is_known_everywhere
-    return ":" in name or name in OWN or name in plugins.installed(GROUP)
+    if isinstance(family, FactoryFamily):
+        return ":" in family.name
+    maker = OWN.get(family.name)
+    if maker is None and family.name in plugins.installed(GROUP):
+        maker = plugins.load(GROUP, family.name)
+    # A function of a plug-in may make any class.
+    return maker is not None and (type(family) is maker or not isinstance(maker, type))
 
 
 def register_environments() -> None:
@@ -158,7 +140,7 @@ def register_environments() -> None:
 def make_environment(
     family: str,
     context: Mapping[str, float] | None = None,
-    observe_context: bool | str | ContextSpace = False,
+    observe_context: bool | ContextSpace = False,
     render_mode: str | None = None,
     **options: Any,
 ) -> ContextualEnv:
@@ -178,66 +160,39 @@ def code_of_family(family: Mapping[str, Any]) -> list[str]:
         family: "name" and "options", as recorded.
     """
     name, options = family["name"], family["options"]
-    if name.startswith(PREFIX):
-        return [*_code_of_registered(name, options)]
-    if ":" in name:
-        return [f"the function {name!r}"]
-    if _known_name(name) in _REGISTERED:
-        return [f"the family {name!r}, which this process registered"]
-    return []
-
-
-def _code_of_registered(name: str, options: Mapping[str, Any]) -> Iterator[str]:
+    if not name.startswith(PREFIX):
+        return [f"the function {name!r}"] if ":" in name else []
+    found = []
     module, _, environment = name.removeprefix(PREFIX).rpartition(":")
     spec = gymnasium.registry.get(with_version(environment))
     if module:
-        yield f"the module {module!r}"
+        found.append(f"the module {module!r}")
     elif spec is not None and not is_registered_everywhere(spec):
-        yield f"the environment {name!r}, made by {spec.entry_point}"
+        found.append(f"the environment {name!r}, made by {spec.entry_point}")
     for argument, value in options.items():
         # A text may be the name of a file, or of something that the environment imports.
         if argument not in _OWN_OPTIONS and not isinstance(value, int | float | None):
-            yield f"the argument {argument}={short_text(value)} of {name!r}"
+            found.append(f"the argument {argument}={short_text(value)} of {name!r}")
     places = options.get("dimensions")
     for place in places.values() if isinstance(places, Mapping) else ():
         path = place.get("path") if isinstance(place, Mapping) else place
         if isinstance(path, str) and not path.isidentifier():
-            yield f"the attribute {path!r} of {name!r}"
-
-
-def _missing_space(name: str) -> FamilyError:
-    arguments = ""
-    if name.startswith(PREFIX):
-        known, _ = constructor_arguments(find_registered(name.removeprefix(PREFIX)))
-        shown = ", ".join(f"{n}={p.default!r}" for n, p in known.items())
-        arguments = f" Each is an argument ({shown}) or has the 'path' of an attribute."
-    return FamilyError(
-        f"The environments of {name!r} need a context space: --space FILE.toml, or space=..., "
-        "a ContextSpace or the path of a TOML file with a table [dimensions.NAME] for each "
-        f"dimension.{arguments}"
-    )
+            found.append(f"the attribute {path!r} of {name!r}")
+    return found
 
 
 def _check_options(name: str, factory: FamilyFactory, options: Mapping[str, Any]) -> None:
     parameters = inspect.signature(factory).parameters
-    if any(p.kind is inspect.Parameter.VAR_KEYWORD for p in parameters.values()):
-        return
-    known = [p for p in parameters if p not in ("space", "factory")]
-    for needed in known:
-        if parameters[needed].default is inspect.Parameter.empty and needed not in options:
-            raise FamilyError(f"{name!r} needs the option {needed!r}.")
-    known_options(name, options, known, error=FamilyError)
+    if all(p.kind is not inspect.Parameter.VAR_KEYWORD for p in parameters.values()):
+        known = [p for p in parameters if p not in ("space", "factory")]
+        known_options(name, options, known, error=FamilyError)
 
 
 def _known_name(given: str) -> str | None:
     """Find the name of a family without case, hyphens and underscores; no plug-in is imported."""
-    names = (*plugins.installed(GROUP), *_REGISTERED, *OWN)
-    return {_plain(name): name for name in names}.get(_plain(given))
+    names = {_plain(name): name for name in (*plugins.installed(GROUP), *OWN)}
+    return names.get(_plain(given))
 
 
 def _plain(name: str) -> str:
     return name.lower().replace("-", "").replace("_", "")
-
-
-def _package(value: Any) -> str:
-    return str(value.__module__).partition(".")[0]

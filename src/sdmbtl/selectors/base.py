@@ -204,6 +204,7 @@ class Selector(ABC):
         reason: str | None = None,
     ) -> Trial:
         """Return what `tell` would; nothing is recorded yet."""
+        _check_reason(reason, correct=correct)
         if status not in REPORTED:
             raise SelectorError(
                 f"The 'status' of tell must be one of {', '.join(map(repr, REPORTED))}. "
@@ -225,6 +226,7 @@ class Selector(ABC):
 
     def forgotten_trial(self, trial: TrialLike, reason: str | None = None) -> Trial:
         """Return what `forget` would; nothing is recorded yet."""
+        _check_reason(reason, correct=True)
         found = self._known(trial)
         if found.status != "finished":
             raise SelectorError(
@@ -531,3 +533,11 @@ class Selector(ABC):
                 "out, or correct the row."
             )
         return checked, None
+
+
+def _check_reason(reason: object, *, correct: bool) -> None:
+    if reason is not None and not (correct and isinstance(reason, str)):
+        raise SelectorError(
+            "The 'reason' must be a text that explains a correction, so it needs correct=True. "
+            f"Got {short_text(reason)}. Pass both, or leave the reason out."
+        )

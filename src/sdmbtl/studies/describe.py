@@ -12,7 +12,6 @@ from sdmbtl.wording import (
     coverage_text,
     duration,
     gain_text,
-    in_words,
     level_figure,
     whole_percent,
 )
@@ -184,7 +183,7 @@ def past_forecasts(snapshot: StudySnapshot) -> list[str]:
     expected, realised = (
         gain_text(sum(values), snapshot.known_span) for values in zip(*pairs, strict=True)
     )
-    who = "one policy" if len(pairs) == 1 else f"{in_words(len(pairs))} policies"
+    who = counted(len(pairs), "policy", "policies")
     return [f"Forecasts so far, for {who}: {expected} expected, {realised} realised."]
 
 

@@ -11,7 +11,6 @@ from typing import Any, Literal
 
 from sdmbtl.errors import DamagedStudyError, PolicyError, SdmbtlError, StudyError
 from sdmbtl.files import (
-    delete_leftovers,
     find_leftovers,
     free_name,
     sync_directory,
@@ -129,7 +128,9 @@ def repair(path: str | Path) -> Diagnosis:
                 store.back_up(always=True)
             store.close()
         for folder in _folders(path):
-            done += [f"Deleted {name}." for name in delete_leftovers(folder)]
+            for leftover in find_leftovers(folder):
+                leftover.unlink(missing_ok=True)
+                done.append(f"Deleted {leftover.name}.")
     except OSError as error:
         failures.append(Finding("problem", f"Could not be repaired: {error}"))
     diagnosis = examine(path)

@@ -1,5 +1,5 @@
-"""Conformance checks of environment families; each raises FamilyError with a sentence."""
+"""Conformance check of environment families; it raises FamilyError with a sentence."""
 
-from sdmbtl.environments.checks import check_contextual_env, environment_checks
+from sdmbtl.environments.checks import check_contextual_env
 
-__all__ = ["check_contextual_env", "environment_checks"]
+__all__ = ["check_contextual_env"]

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import fcntl
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import AbstractContextManager, contextmanager, nullcontext
+from contextlib import contextmanager, nullcontext
 from functools import partial
 from itertools import groupby
 from pathlib import Path
@@ -15,7 +16,6 @@ import numpy as np
 
 from sdmbtl.checks import check_int
 from sdmbtl.errors import MatrixError, TrainingError, WorkerLostError
-from sdmbtl.lock import exclusive
 from sdmbtl.software import TRAINING, versions
 from sdmbtl_lab.computing import Heartbeat, compute_all
 from sdmbtl_lab.fingerprint import code_fingerprint
@@ -191,8 +191,20 @@ class Factory(ABC, Generic[AnyRecipe, AnyUnit, AnyRows, AnyDataset]):
                 "training settings, such as a smaller learning rate, need another directory."
             ) from error
 
-    def _alone(self) -> AbstractContextManager[None]:
-        return exclusive(self.out / "matrix.lock", doing="making the matrix", error=MatrixError)
+    @contextmanager
+    def _alone(self) -> Iterator[None]:
+        """Hold the lock of the directory; the system releases it when the process ends."""
+        with self._writing():
+            lock = (self.out / "matrix.lock").open("a")
+        with lock:
+            try:
+                fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            except BlockingIOError:
+                raise MatrixError(
+                    f"Another process is making the matrix in {str(self.out)!r}. Wait until it "
+                    "ends, or stop it."
+                ) from None
+            yield
 
     @contextmanager
     def _writing(self) -> Iterator[None]:
