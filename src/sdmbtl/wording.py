@@ -173,6 +173,11 @@ def rise_in_words(gain: float, return_range: tuple[float, float] | None) -> str:
     return f"coverage by {points(gain / (high - low))}"
 
 
+def level_figure(performance: float | None, coverage: float | None) -> str:
+    """Write a level as a coverage, or as a mean return if the range of returns is not known."""
+    return figure(performance) if coverage is None else coverage_text(coverage)
+
+
 def trained_on(space: ContextSpace, trials: Sequence[Trial], trial: Trial) -> str:
     """Name the source of a policy, and whether it continues a policy of the whole space."""
     words = space.describe(trial.source.where)
