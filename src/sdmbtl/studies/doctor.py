@@ -189,7 +189,7 @@ def _examine_policies(study: Study, diagnosis: Diagnosis) -> None:
         if trial.parent is not None and trial.parent >= trial.id:
             diagnosis.add(
                 "problem",
-                f"Policy {trial.id} starts from policy {trial.parent}, which is not an earlier one.",
+                f"Policy {trial.id} starts from policy {trial.parent}, which is not earlier.",
                 "The record was changed from outside; start a new study in another directory.",
             )
     if study.configuration.family is None:
