@@ -44,8 +44,8 @@ def small_disk(tmp_path):
     place = tmp_path / "disk"
     place.mkdir()
     mount, unmount = shutil.which("mount"), shutil.which("umount")
-    command = [mount, "-t", "tmpfs", "-o", "size=240k", "tmpfs", place]
+    command = [mount, "-t", "tmpfs", "-o", "size=800k", "tmpfs", place]
     if mount is None or subprocess.run(command, capture_output=True).returncode:
         pytest.skip("mounting a small file system needs root")
     yield place
-    subprocess.run([unmount, place], check=True)
+    subprocess.run([unmount, "-l", place], check=True)  # although studies in it are open

@@ -128,7 +128,7 @@ def test_by_default_the_generalist_and_the_chosen_policy(command, trained, tmp_p
         (["--policy", "9"], "9"),
         (["-o", "play.png"], ".gif"),
         (["--context", "length=x"], "length"),
-        (["--context", "length=99999"], "outside the space: length=99999 (0.1 to 2)"),
+        (["--context", "length=99999"], "is outside the space"),
     ],
 )
 def test_mistakes_in_play(command, trained, words, text, tmp_path, monkeypatch):

@@ -145,7 +145,7 @@ def test_it_is_measured_once_and_shown(coins, tmp_path):
     }
     Coins.broken = True  # it would be noticed
     again = Study.open(tmp_path / "study")
-    measure(again)
+    measure_random_actions(again.store, None, again.space, 0, SerialExecutor())
     assert np.array_equal(again.random_actions.returns, found.returns)
 
 

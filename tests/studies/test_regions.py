@@ -196,13 +196,13 @@ def test_doctor_notices_parents_that_are_not_earlier(finished_regions, tmp_path)
     assert examine(study.path).healthy
     trial = study.trials[1]
     source = trial.source.__class__(trial.source.center, 0.5, parent=1)
-    with study.log.write_lock():
-        study.log.record(trial.updated(source=source))
+    with study.store.transaction():
+        study.store.write(trial.updated(source=source))
     found = [f.text for f in examine(study.path).findings if f.level == "problem"]
     assert found == ["Policy 1 starts from policy 1, which is not an earlier one."]
     pending = trial.updated(source=source, status="pending", row=None, run=TrainingRun())
-    with study.log.write_lock():
-        study.log.record(pending)
+    with study.store.transaction():
+        study.store.write(pending)
     with pytest.raises(StudyError, match="which is not an earlier one. See: sdmbtl doctor"):
         Study.open(study.path).run(budget=4)
 

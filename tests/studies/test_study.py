@@ -18,6 +18,7 @@ from sdmbtl import ContextSpace
 from sdmbtl.environments.cartpole import CartPole
 from sdmbtl.errors import (
     ConfigurationError,
+    DamagedStudyError,
     DuplicateTellError,
     ExhaustedError,
     FamilyError,
@@ -234,6 +235,9 @@ def test_killed_while_being_made(tmp_path):
     path = tmp_path / "study"
     (path / "policies").mkdir(parents=True)
     (path / "study.db").write_bytes(b"")  # SQLite has made the file, and no table
+    with pytest.raises(StudyError, match="not a study in") as caught:
+        Study.open(path)
+    assert not isinstance(caught.value, DamagedStudyError)
     assert Study.open(path, space=SPACE).trials == ()
 
 

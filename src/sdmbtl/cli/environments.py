@@ -52,22 +52,20 @@ def environments(as_json: JsonOption = False) -> None:
 def _describe_family(family: EnvironmentFamily) -> dict[str, Any]:
     from sdmbtl.training.registry import recommended_trainer
 
-    spaces = {name: family.space(name) for name in family.ranges}
+    spaces = {}
+    for name in family.ranges:
+        space = family.space(name)
+        dimensions = {
+            n: {"low": d.low, "high": d.high, "levels": len(d.knots), "scale": d.scale}
+            for n, d in space.dimensions.items()
+        }
+        spaces[name] = {"targets": len(space), "dimensions": dimensions}
     return {
         "name": family.name,
         "features": dict(family.defaults),
         "return_range": family.return_range,
         "trainer": recommended_trainer(),
-        "spaces": {
-            name: {
-                "targets": len(space),
-                "dimensions": {
-                    n: {"low": d.low, "high": d.high, "levels": len(d.knots), "scale": d.scale}
-                    for n, d in space.dimensions.items()
-                },
-            }
-            for name, space in spaces.items()
-        },
+        "spaces": spaces,
     }
 
 
@@ -111,9 +109,9 @@ def trainers(
         print_json([asdict(setting) for setting in found])
         return
     for setting in found:
-        value = "not set" if setting.default is None else _as_given(setting.default)
+        value = "not set" if setting.default is None else json.dumps(setting.default)
         if family is not None and setting.recommended is not None:
-            value += f"  ({family.name}: {_as_given(setting.recommended)})"
+            value += f"  ({family.name}: {json.dumps(setting.recommended)})"
         say(f"{setting.name} = {value}\n{_wrap(setting.meaning)}")
 
 
@@ -126,11 +124,6 @@ def _describe_trainer(name: str) -> dict[str, Any]:
         return {"name": name, "purpose": str(error), "starts_from_parent": None}
     purpose = (inspect.getdoc(found) or "").partition("\n")[0]
     return {"name": name, "purpose": purpose, "starts_from_parent": found.starts_from_parent}
-
-
-def _as_given(value: object) -> str:
-    """Return a value as --set takes it."""
-    return value if isinstance(value, str) else json.dumps(value)
 
 
 def _wrap(text: str) -> str:

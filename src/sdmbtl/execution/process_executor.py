@@ -136,6 +136,8 @@ class _Worker:
 
     #: Seconds between two looks at a worker that is limited.
     look_every = 0.1
+    #: Seconds to start and to import a task, before the limit of time counts.
+    start_seconds = 60.0
 
     def __init__(self) -> None:
         self._connection, theirs = Pipe()
@@ -164,7 +166,7 @@ class _Worker:
             WorkerLostError: If the worker died, or broke a limit.
         """
         out_of_memory = _count_out_of_memory()
-        begun = time.monotonic()
+        begun = time.monotonic() + self.start_seconds
         with suppress(BrokenPipeError, ConnectionResetError):  # which is noticed below
             self._connection.send(call)
         while True:
@@ -177,7 +179,7 @@ class _Worker:
                     return content
                 if kind == "error":
                     raise rebuild_error(content)
-                if kind == "begun":  # the start of the process, and imports, do not count
+                if kind == "begun":
                     begun = time.monotonic()
                 elif on_report is not None:
                     on_report(content)
