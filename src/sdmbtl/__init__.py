@@ -16,14 +16,13 @@ from sdmbtl.selectors import (
     register_selector,
     selector_names,
 )
-from sdmbtl.transfer import Decomposition, ObservedRows
+from sdmbtl.transfer import ObservedRows
 from sdmbtl.transfer.detection import MountainDetector
 
 __version__ = "0.1.0"
 
 __all__ = [
     "ContextSpace",
-    "Decomposition",
     "Interval",
     "Levels",
     "MountainDetector",

@@ -11,7 +11,7 @@ from sdmbtl.contexts import ContextSpace
 from sdmbtl.transfer import estimate_slopes
 from sdmbtl.transfer.gap import SeparableGap
 from sdmbtl.transfer.rows import ObservedRows
-from sdmbtl_lab.matrices.anatomy.sobol_hoeffding import SobolHoeffding
+from sdmbtl_lab.matrices.decomposition import SobolHoeffding
 
 Floats = NDArray[np.float64]
 
