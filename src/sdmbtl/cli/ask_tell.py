@@ -179,7 +179,7 @@ def tell(
         raise ArgumentError("--reason belongs to --failed, --replace or --forget. Give one too.")
     named: dict[str, Any] = {"id": number, "lease": lease}
     named["context"] = parse_context(context) if context else None
-    rows = [{"returns": None}] if row is None else _read_rows(row)
+    rows: list[dict[str, Any]] = [{"returns": None}] if row is None else _read_rows(row)
     named = {key: value for key, value in named.items() if value is not None}
     if named and len(rows) > 1:
         raise ArgumentError("--id, --context and --lease name one policy. Give 'id' in each row.")
