@@ -21,7 +21,7 @@ from sdmbtl.cli.output import (
     say,
 )
 from sdmbtl.console import PlainConsole
-from sdmbtl.wording import coverage_text, figure, gain_figure, shown_context
+from sdmbtl.wording import figure, gain_figure, level_figure, shown_context
 
 if TYPE_CHECKING:
     from sdmbtl.studies import Study
@@ -81,19 +81,17 @@ def _print_policies(path: Path, snapshot: StudySnapshot) -> None:
     for name in (*columns, level_name, "gain"):
         table.add_column(name, justify="right", no_wrap=True)
     for policy in snapshot.rounds:
-        steps = policy.steps or policy.asked_steps
-        level = figure(policy.performance)
-        if policy.coverage is not None:
-            level = coverage_text(policy.coverage)
+        steps = policy.run.steps or policy.trial.steps
+        level = level_figure(policy.performance, policy.coverage)
         evaluated = [f"{policy.evaluated_targets} of {snapshot.targets}"]
         table.add_row(
-            str(policy.id),
+            str(policy.trial.id),
             Text(policy.trained_on),
-            figure(policy.parent, ""),
+            figure(policy.trial.parent, ""),
             figure(steps, ","),
             figure(policy.training_return),
             *(evaluated if snapshot.partial else []),
-            level if policy.status == "finished" else policy.status,
+            level if policy.trial.status == "finished" else policy.trial.status,
             gain_figure(policy.gain, snapshot.known_span),
         )
     console = PlainConsole()
@@ -103,7 +101,7 @@ def _print_policies(path: Path, snapshot: StudySnapshot) -> None:
     print_lines(console, *status_lines(snapshot))
     if snapshot.rounds:
         latest = snapshot.rounds[-1]
-        print_lines(console, f"Why policy {latest.id}: {latest.reason}")
+        print_lines(console, f"Why policy {latest.trial.id}: {latest.trial.reason}")
     _print_commands(_next_commands(path, snapshot))
 
 
@@ -145,7 +143,7 @@ def _next_commands(path: Path, snapshot: StudySnapshot) -> dict[str, str]:
         again = f"Study.open({str(path)!r}, {snapshot.environment}, space=...).run(...)"
         commands["Continue in Python"] = again
     elif snapshot.environment is not None:
-        rules, states = snapshot.stop_rules, {policy.status for policy in snapshot.rounds}
+        rules, states = snapshot.stop_rules, {policy.trial.status for policy in snapshot.rounds}
         is_unfinished = "pending" in states or rules.get("budget", done + 1) > done
         more = "" if rules and is_unfinished else f" --budget {done + DEFAULT_BUDGET}"
         more = " --retry-failed" if "failed" in states else more

@@ -1,4 +1,4 @@
-"""The records of a study in one SQLite file: plain tables, one connection, one transaction a change.
+"""Records of a study in one SQLite file: plain tables, one connection, atomic changes.
 
 After a crash at any moment the file holds the state before a change or after it. A transaction is
 also the write lock: other processes wait for it. A copy of the file, `study.backup.db`, is made

@@ -444,13 +444,16 @@ class Study:
                     status = options.get("status", "finished")
                     self.store.record_stale_result(number, lease, status, row)
                     return self.trials[number]
-            elif isinstance(number, int) and number in leases and leases[number].token > 1:
-                if self.trials[number].run is None:
-                    raise StudyError(
-                        f"Policy {number} was given to somebody {leases[number].token} times, "
-                        "because no heartbeat came. Pass the 'lease' of this result, as 'ask' "
-                        "printed it."
-                    )
+            elif (
+                isinstance(number, int)
+                and number in leases
+                and leases[number].token > 1
+                and self.trials[number].run is None
+            ):
+                raise StudyError(
+                    f"Policy {number} was given to somebody {leases[number].token} times, because "
+                    "no heartbeat came. Pass the 'lease' of this result, as 'ask' printed it."
+                )
             try:
                 reported = self.selector.reported_trial(trial, row, **options)
             except DuplicateTellError:
