@@ -145,7 +145,7 @@ def _evaluate_missing(study: Study, eval_processes: int | None, *, as_json: bool
     for entry in study.snapshot().rounds:
         if entry.failed_targets:
             failed = counted(entry.failed_targets, "target")
-            say(f"policy {entry.id}, {failed}: {entry.first_target_error}")
+            say(f"policy {entry.trial.id}, {failed}: {entry.first_target_error}")
 
 
 def doctor(
