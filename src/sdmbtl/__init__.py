@@ -16,7 +16,7 @@ from sdmbtl.selectors import (
     register_selector,
     selector_names,
 )
-from sdmbtl.transfer import Decomposition, ObservedRows, SobolHoeffding
+from sdmbtl.transfer import Decomposition, ObservedRows
 from sdmbtl.transfer.detection import MountainDetector
 
 __version__ = "0.1.0"
@@ -30,7 +30,6 @@ __all__ = [
     "ObservedRows",
     "SdmbtlError",
     "Selector",
-    "SobolHoeffding",
     "Source",
     "Trial",
     "__version__",

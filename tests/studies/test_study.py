@@ -935,7 +935,6 @@ def test_a_series_is_put_in_the_order_of_the_targets(tmp_path):
     assert study.tell([1.0, 1.0], pandas.Series(np.arange(6.0))).row.tolist() == list(range(6))
     for wrong in (
         pandas.Series(np.arange(6.0), index=list("abcdef")),
-        pandas.Series(np.arange(6.0)).sort_values(ascending=False),
         pandas.Series([1.0], index=pandas.MultiIndex.from_tuples([(9.0, 9.0)], names=["a", "b"])),
     ):
         with pytest.raises(RowError):

@@ -23,6 +23,7 @@ from sdmbtl.policies.mlp import ReturnStatistics
 from sdmbtl.policies.spaces import space_from_json, space_to_json
 
 try:
+    import stable_baselines3
     import torch
     from stable_baselines3.common import torch_layers
     from stable_baselines3.common.base_class import BaseAlgorithm
@@ -255,7 +256,7 @@ def algorithm_class(name: str) -> type[BaseAlgorithm]:
     """
     known_name("algorithm", name, (*ALGORITHMS, *CONTRIB_ALGORITHMS), error=PolicyError)
     try:
-        package = import_module("stable_baselines3" if name in ALGORITHMS else "sb3_contrib")
+        package = stable_baselines3 if name in ALGORITHMS else import_module("sb3_contrib")
     except ModuleNotFoundError:
         raise PolicyError(
             f"The algorithm {name!r} needs sb3-contrib, which is not installed. Install it with: "

@@ -110,14 +110,17 @@ class GPSelector(Selector):
         choice = SourceChoice(
             history.space.source(index), history.space.unit_targets[index], float(gains[index])
         )
+        there, spread = float(mean[index]), float(deviation[index])
 
         def gains_of(units: NDArray[np.float64]) -> NDArray[np.float64]:
             mean, deviation = process.predict(units)
             bounds = mean + np.sqrt(beta) * deviation
             return mean_improvement(gap.advantages(bounds, best, units), len(units))
 
-        choice = refine_choice(history, gains, gains_of) or choice
-        there, spread = (float(values[0]) for values in process.predict(choice.unit[None]))
+        finer = refine_choice(history, gains, gains_of)
+        if finer is not None:
+            choice = finer
+            there, spread = (float(values[0]) for values in process.predict(finer.unit[None]))
         above = there + gap.change(choice.unit[None])[0] - best
         expected = history.bound_gain(float(expected_improvement(above).mean()), float(best.mean()))
         return Proposal(

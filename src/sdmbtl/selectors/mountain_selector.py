@@ -60,7 +60,6 @@ class MountainSelector(Selector):
             else check_int("restarts", restarts, low=1, error=SelectorError)
         )
         self._nearest: NearestDistances | None = None
-        self._search: RestartSearch | None = None
 
     def settings(self) -> dict[str, Any]:
         """Every setting that changes the choices."""
@@ -95,7 +94,6 @@ class MountainSelector(Selector):
         known = self._nearest
         if known is None or not known.is_extended_by(history, centroids):
             known = NearestDistances(history.space, self.weights)
-            self._search = None
         known.extend(centroids)
         self._nearest = known
         return known
@@ -113,9 +111,7 @@ class MountainSelector(Selector):
     def _best_point(
         self, nearest: NearestDistances, free: NDArray[np.bool_], history: History
     ) -> tuple[NDArray[np.float64], float]:
-        if self._search is None:
-            self._search = RestartSearch(nearest, self._starts(history))
-        for point, gain in self._search.best_first():
+        for point, gain in RestartSearch(nearest, self._starts(history)).best_first():
             source = nearest.space.from_unit(point)
             if gain > 0 and not history.is_taken(Source.at(source)):
                 return source, gain

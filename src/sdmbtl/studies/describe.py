@@ -64,7 +64,7 @@ def gap_lines(snapshot: StudySnapshot) -> list[str]:
     """Say which tasks are badly covered."""
     gaps, lines = snapshot.gaps, []
     if gaps.count:
-        where = "" if gaps.corner is None else f", mostly {gaps.corner.words}"
+        where = "" if gaps.corner is None else f", mostly {gaps.corner}"
         of = counted(snapshot.targets, "task")
         lines.append(f"{gaps.count} of {of} badly covered{where}")
         few = gaps.count <= FEW * snapshot.targets

@@ -1,4 +1,4 @@
-"""J = f + g + h + C (Definition 1), and the Sobol-Hoeffding form."""
+"""J = f + g + h + C (Definition 1)."""
 
 from __future__ import annotations
 
@@ -42,48 +42,8 @@ class Decomposition:
         return self.quality[:, None] + self.difficulty + self.dissimilarity + self.constant
 
 
-@dataclass(frozen=True)
-class SobolHoeffding:
-    """Functional ANOVA: J(pi_x, y) = mean + F_X(x) + F_Y(y) + F_XY(x, y), all orthogonal.
-
-    Attributes:
-        mean: The grand mean.
-        source_effect: (M,) F_X, mean 0.
-        target_effect: (N,) F_Y, mean 0.
-        interaction: (M, N) F_XY, mean 0 over each row and each column.
-    """
-
-    mean: float
-    source_effect: NDArray[np.float64]
-    target_effect: NDArray[np.float64]
-    interaction: NDArray[np.float64]
-
-    @classmethod
-    def of(cls, returns: ArrayLike) -> SobolHoeffding:
-        """Decompose an (M, N) matrix of returns; sources need not be targets."""
-        matrix = _finite(returns)
-        mean = float(matrix.mean())
-        source_effect = matrix.mean(axis=1) - mean
-        target_effect = matrix.mean(axis=0) - mean
-        interaction = matrix - source_effect[:, None] - target_effect - mean
-        return cls(mean, source_effect, target_effect, interaction)
-
-    def matrix(self) -> NDArray[np.float64]:
-        """Put the (M, N) matrix together again."""
-        return self.mean + self.source_effect[:, None] + self.target_effect + self.interaction
-
-    def variance_shares(self) -> dict[str, float]:
-        """Share of the variance of J due to source, target and their interaction; sums to 1."""
-        parts = {
-            "source": float(self.source_effect.var()),
-            "target": float(self.target_effect.var()),
-            "interaction": float(self.interaction.var()),
-        }
-        total = sum(parts.values())
-        return {name: (value / total if total > 0 else 0.0) for name, value in parts.items()}
-
-
-def _finite(returns: ArrayLike) -> NDArray[np.float64]:
+def finite_matrix(returns: ArrayLike) -> NDArray[np.float64]:
+    """Check an (M, N) matrix of finite returns."""
     matrix = np.asarray(returns, dtype=np.float64)
     if matrix.ndim != 2 or not matrix.size or not np.isfinite(matrix).all():
         raise MatrixError(
@@ -94,10 +54,10 @@ def _finite(returns: ArrayLike) -> NDArray[np.float64]:
 
 
 def _square(returns: ArrayLike) -> NDArray[np.float64]:
-    matrix = _finite(returns)
+    matrix = finite_matrix(returns)
     if matrix.shape[0] != matrix.shape[1]:
         raise MatrixError(
             f"Definition 1 needs J(pi_x, x), so sources must be the targets. "
-            f"Got shape {matrix.shape} instead. Use SobolHoeffding for other matrices."
+            f"Got shape {matrix.shape} instead."
         )
     return matrix
