@@ -168,7 +168,7 @@ def test_attributes_of_any_name(command, study):
     ("arguments", "given", "text"),
     [
         ([], None, "Give either returns"),
-        (["none.json"], None, "'none.json' cannot be read"),
+        (["none.json"], None, "'none.json'"),
         (["-"], "[1, 2", "not valid JSON"),
         (["-"], "", "not valid JSON"),
         (["-"], b"\xff\xfe\x00[1]", "UTF-8"),

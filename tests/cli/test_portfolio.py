@@ -39,7 +39,7 @@ def test_the_policy_for_a_context(command, trained):
 
 def test_text_fits_a_terminal(command, trained, monkeypatch):
     where = terminal()
-    monkeypatch.setattr(sys.modules["sdmbtl.cli.portfolio"], "result_console", lambda: where)
+    monkeypatch.setattr(sys.modules["sdmbtl.cli.portfolio"], "PlainConsole", lambda: where)
     command("portfolio", trained[0])
     lines = where.file.getvalue().splitlines()
     assert max(map(len, lines)) <= 80

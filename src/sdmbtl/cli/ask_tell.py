@@ -10,7 +10,7 @@ import typer
 
 from sdmbtl.checks import check_int, known_options
 from sdmbtl.cli.options import ContextOption, JsonOption, StudyArgument, WaitOption
-from sdmbtl.cli.output import ArgumentError, note, print_json, print_lines, result_console, say
+from sdmbtl.cli.output import ArgumentError, note, print_json, print_lines, say
 from sdmbtl.cli.parsing import (
     match_shown_target,
     parse_context,
@@ -18,6 +18,7 @@ from sdmbtl.cli.parsing import (
     parse_settings,
     read_json_documents,
 )
+from sdmbtl.console import PlainConsole
 from sdmbtl.contexts import Source
 from sdmbtl.errors import DuplicateTellError
 from sdmbtl.wording import counted, shown_context
@@ -178,8 +179,13 @@ def tell(
         raise ArgumentError("--reason belongs to --failed, --replace or --forget. Give one too.")
     named: dict[str, Any] = {"id": number, "lease": lease}
     named["context"] = parse_context(context) if context else None
-    rows = [{"returns": None}] if row is None else _read_rows(row)
-    rows = _name_policy(rows, {key: value for key, value in named.items() if value is not None})
+    rows: list[dict[str, Any]] = [{"returns": None}] if row is None else _read_rows(row)
+    named = {key: value for key, value in named.items() if value is not None}
+    if named and len(rows) > 1:
+        raise ArgumentError("--id, --context and --lease name one policy. Give 'id' in each row.")
+    if any(rows[0].get(key, value) != value for key, value in named.items()):
+        raise ArgumentError("The options and the row name different policies. Correct one of them.")
+    rows[0] |= named
     study = Study.open(path, wait=wait)
     for each in rows:
         policy, before = _find_policy(study, each), study.trials
@@ -213,7 +219,7 @@ def tell(
     if as_json:
         print_json(study.status())
     else:
-        print_lines(result_console(), *status_lines(study.snapshot())[1:])
+        print_lines(PlainConsole(), *status_lines(study.snapshot())[1:])
 
 
 def _read_rows(name: str) -> list[dict[str, Any]]:
@@ -240,18 +246,6 @@ def _read_rows(name: str) -> list[dict[str, Any]]:
                 raise ArgumentError(f"The {key!r} of a row is an object, as 'ask' printed it.")
         rows.append(row)
     return rows
-
-
-def _name_policy(rows: list[dict[str, Any]], named: Mapping[str, Any]) -> list[dict[str, Any]]:
-    """Add to the only row what options name its policy by."""
-    if named and len(rows) > 1:
-        raise ArgumentError(
-            "--id, --context and --lease name one policy. Write 'id' into each row instead."
-        )
-    for key, value in named.items():
-        if rows[0].get(key, value) != value:
-            raise ArgumentError(f"--{key} and the row name different policies. Leave one out.")
-    return [{**rows[0], **named}] if named else rows
 
 
 def _find_policy(study: Study, row: Mapping[str, Any]) -> int | Source:

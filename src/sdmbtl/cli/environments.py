@@ -10,9 +10,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from sdmbtl.cli.options import JsonOption
+from sdmbtl.cli.options import EnvironmentSettings, JsonOption
 from sdmbtl.cli.output import ArgumentError, print_json, say
-from sdmbtl.cli.parsing import make_family_from
 from sdmbtl.errors import TrainerError
 
 if TYPE_CHECKING:
@@ -103,7 +102,7 @@ def trainers(
         return
     if env is None and space is not None:
         raise ArgumentError(f"--space {space} is for an environment. Give ENV after NAME.")
-    family = None if env is None else make_family_from(env, space, None, None)
+    family = None if env is None else EnvironmentSettings(space=space).make_family(env)
     found = list_settings(recommended_trainer() if name == AUTO else name, family, algorithm)
     if as_json:
         print_json([asdict(setting) for setting in found])

@@ -19,11 +19,11 @@ from sdmbtl.cli.output import (
     ArgumentError,
     print_json,
     print_lines,
-    result_console,
     say,
     warnings_as_notes,
 )
 from sdmbtl.cli.signals import StopSignals
+from sdmbtl.console import PlainConsole
 from sdmbtl.wording import counted, coverage_text, shown_context
 
 if TYPE_CHECKING:
@@ -130,7 +130,7 @@ def evaluate(
         lines.append(covered_text(covered.worst_tenth, covered.near_best, noun))
     lines += ["", "Worst contexts:"]
     lines += [f"  mean return {e['mean']:.4g}: {shown_context(e['context'])}" for e in worst]
-    print_lines(result_console(), *lines)
+    print_lines(PlainConsole(), *lines)
 
 
 def _evaluate_missing(study: Study, eval_processes: int | None, *, as_json: bool) -> None:
@@ -145,7 +145,7 @@ def _evaluate_missing(study: Study, eval_processes: int | None, *, as_json: bool
     for entry in study.snapshot().rounds:
         if entry.failed_targets:
             failed = counted(entry.failed_targets, "target")
-            say(f"policy {entry.id}, {failed}: {entry.first_target_error}")
+            say(f"policy {entry.trial.id}, {failed}: {entry.first_target_error}")
 
 
 def doctor(

@@ -20,7 +20,7 @@ import typer
 
 from sdmbtl.checks import did_you_mean, known_name, short_text
 from sdmbtl.cli.output import ArgumentError
-from sdmbtl.cli.parsing import make_family_from, parse_seconds, parse_settings
+from sdmbtl.cli.parsing import parse_seconds, parse_settings
 from sdmbtl.execution import EXECUTORS
 
 if TYPE_CHECKING:
@@ -104,7 +104,14 @@ class EnvironmentSettings:
 
     def make_family(self, env: str) -> EnvironmentFamily:
         """Make the environments of ENV."""
-        return make_family_from(env, self.space, self.levels, self.option)
+        from sdmbtl.environments import make_family
+
+        given, space = parse_settings(self.option, "--option"), self.space
+        file = Path(space) if space is not None and Path(space).is_file() else None
+        family = make_family(env, space=file or space, **given)
+        if self.levels is None:
+            return family
+        return make_family(env, space=family.space(None if file else space, self.levels), **given)
 
 
 @dataclass(frozen=True)
@@ -316,7 +323,11 @@ def _read_config(context: typer.Context, path: Path | None) -> Path | None:
                 f"{path}: [run] has {key!r}, which 'sdmbtl {context.info_name}' does not take."
                 f"{did_you_mean(key, known)}"
             )
-        defaults[name] = _as_words(value)
+        if isinstance(value, Mapping):  # KEY=VALUE for each entry, as on the command line
+            value = [f"{k}={v if isinstance(v, str) else json.dumps(v)}" for k, v in value.items()]
+        elif not isinstance(value, str | bool):
+            value = json.dumps(value)
+        defaults[name] = value
     if "dimensions" in data:
         defaults.setdefault("space", str(path))
     space = table.get("space")
@@ -324,16 +335,6 @@ def _read_config(context: typer.Context, path: Path | None) -> Path | None:
         defaults["space"] = str(path.parent / space)
     context.default_map = {**defaults, **(context.default_map or {})}
     return path
-
-
-def _as_words(value: Any) -> Any:
-    """Return a value of a file as on the command line; a table is KEY=VALUE for each entry."""
-    if isinstance(value, Mapping):
-        return [
-            f"{key}={entry if isinstance(entry, str) else json.dumps(entry)}"
-            for key, entry in value.items()
-        ]
-    return value if isinstance(value, str | bool) else json.dumps(value)
 
 
 ConfigOption = Annotated[

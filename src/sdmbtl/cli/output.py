@@ -22,7 +22,6 @@ from rich.text import Text
 from typer.core import TyperCommand, TyperGroup
 
 from sdmbtl.checks import short_text
-from sdmbtl.console import PlainConsole
 from sdmbtl.errors import BusyError, SdmbtlError
 from sdmbtl.files import write_atomically
 from sdmbtl.json_data import as_json
@@ -155,16 +154,6 @@ def say(message: str = "", **style: Any) -> None:
 def print_json(data: Any, *, in_one_line: bool = False) -> None:
     """Print one document; numbers that are not finite become null, for JSON has no NaN."""
     say(json.dumps(as_json(data), indent=None if in_one_line else 2, allow_nan=False))
-
-
-def result_console() -> Console:
-    """Return the console of results."""
-    return PlainConsole()
-
-
-def note_console() -> Console:
-    """Return the console of progress and notes."""
-    return PlainConsole(stderr=True)
 
 
 def print_lines(console: Console, *lines: str, hanging: int = 0) -> None:

@@ -6,7 +6,6 @@ import math
 import re
 import sys
 from collections.abc import Iterable
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from sdmbtl.checks import short_text
@@ -16,7 +15,6 @@ from sdmbtl.wording import shown_context
 
 if TYPE_CHECKING:
     from sdmbtl.contexts import ContextSpace
-    from sdmbtl.environments import EnvironmentFamily
 
 _SECONDS = {"s": 1, "m": 60, "h": 3600, "d": 86400}
 
@@ -90,20 +88,6 @@ def match_shown_target(given: dict[str, Any], space: ContextSpace) -> dict[str, 
     return target if shown_context(ordered) == shown_context(target) else given
 
 
-def make_family_from(
-    env: str, space: str | None, levels: int | None, options: Iterable[str] | None
-) -> EnvironmentFamily:
-    """Make the environments of ENV, --space, --levels and --option."""
-    from sdmbtl.environments import make_family
-
-    given = parse_settings(options, "--option")
-    file = Path(space) if space is not None and Path(space).is_file() else None
-    family = make_family(env, space=file or space, **given)
-    if levels is None:
-        return family
-    return make_family(env, space=family.space(None if file else space, levels), **given)
-
-
 def directory_name(env: str) -> str:
     """Return the default name of the directory for an environment."""
     return re.sub(r"[:/]", "-", env.lower())
@@ -113,18 +97,13 @@ def read_json_documents(name: str) -> list[Any]:
     """Return the JSON documents of a file, one a line or one in all; "-" is standard input.
 
     Raises:
-        ArgumentError: If it cannot be read, or has none.
+        ArgumentError: If it has none.
     """
     what = "The standard input" if name == "-" else f"The file {name!r}"
     try:
         text = sys.stdin.read() if name == "-" else read_text(name)
     except UnicodeDecodeError:
         raise ArgumentError(f"{what} is not text in UTF-8. Give JSON.") from None
-    except OSError as error:
-        raise ArgumentError(
-            f"{what} cannot be read: {error.strerror}. Give a JSON file, or - for the standard "
-            "input."
-        ) from None
     lines = [line for line in text.splitlines() if line.strip()]
     try:
         return [parse_json(line, what) for line in lines] or [_parsed(text, what)]

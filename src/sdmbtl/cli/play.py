@@ -26,7 +26,6 @@ from sdmbtl.wording import counted, shown_context
 
 if TYPE_CHECKING:
     from sdmbtl.plots.animation import Shot
-    from sdmbtl.portfolio import Portfolio
 
 #: Pictures per second of an environment that does not name its own rate.
 DEFAULT_FPS = 20.0
@@ -63,7 +62,11 @@ def play(
     check_output(out)
     with warnings_as_notes():
         found = open_portfolio(path, trust=trust)
-    where = _find_context(found, context)
+    where = {**found.space.middle(), **parse_context(context or ())}
+    where = found.space.context(found.space.vector(match_shown_target(where, found.space)))
+    if where not in found.space:
+        shown = shown_context(where)
+        raise ArgumentError(f"The context {shown} is outside the space. Give one inside.")
     if policy is None:
         whole = [m.id for m in found if m.policy and is_whole(found.space, m.source)]
         policy = list(dict.fromkeys([*whole[-1:], found.choose(where).policy]))
@@ -92,22 +95,6 @@ def play(
     for number, total in returns.items():
         say(f"{titles[number]}: return {total:.4g}")
     say(f"{counted(counts[0], 'picture')} in {out}")
-
-
-def _find_context(portfolio: Portfolio, given: list[str] | None) -> dict[str, float]:
-    """Return the context to play in.
-
-    Raises:
-        ArgumentError: If it is outside the space.
-    """
-    space = portfolio.space
-    where = {**space.middle(), **parse_context(given or ())}
-    where = space.context(space.vector(match_shown_target(where, space)))
-    if where not in space:
-        raise ArgumentError(
-            f"The context {shown_context(where)} is outside the space. Give one inside."
-        )
-    return where
 
 
 def _thin_out(

@@ -14,11 +14,11 @@ from sdmbtl.cli.output import (
     check_output,
     print_json,
     print_lines,
-    result_console,
     warnings_as_notes,
     write_output,
 )
 from sdmbtl.cli.parsing import match_shown_target, parse_context
+from sdmbtl.console import PlainConsole
 from sdmbtl.errors import PortfolioError
 
 if TYPE_CHECKING:
@@ -95,7 +95,7 @@ def portfolio(
         ]
     if export is not None:
         lines.append(f"Exported to {export}; in Python: Portfolio.load({str(export)!r})")
-    print_lines(result_console(), *lines, hanging=2)
+    print_lines(PlainConsole(), *lines, hanging=2)
 
 
 def open_portfolio(path: Path, *, trust: bool) -> Portfolio:

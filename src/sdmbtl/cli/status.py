@@ -18,9 +18,9 @@ from sdmbtl.cli.output import (
     plain_table,
     print_json,
     print_lines,
-    result_console,
     say,
 )
+from sdmbtl.console import PlainConsole
 from sdmbtl.wording import figure, gain_figure, level_figure, shown_context
 
 if TYPE_CHECKING:
@@ -94,7 +94,7 @@ def _print_policies(path: Path, snapshot: StudySnapshot) -> None:
             level if policy.trial.status == "finished" else policy.trial.status,
             gain_figure(policy.gain, snapshot.known_span),
         )
-    console = result_console()
+    console = PlainConsole()
     if snapshot.rounds:
         console.print(table)
         console.print()
@@ -110,7 +110,7 @@ def print_result(snapshot: StudySnapshot, stopped: str) -> None:
     from sdmbtl.studies.describe import problem_lines, result_lines
 
     first, *lines = result_lines(snapshot)
-    console = result_console()
+    console = PlainConsole()
     print_lines(console, f"✓ {first}", *(f"  {line}" for line in lines), hanging=2)
     print_lines(console, *(f"! {line}" for line in problem_lines(snapshot)), hanging=2)
     print_lines(console, f"  Stopped: {stopped}.", hanging=2)
@@ -170,7 +170,6 @@ def _show_targets(study: Study, *, as_json: bool) -> None:
         print_json(listed)
         return
     partial = any(math.isnan(value) for value in study.selector.rows.returns.flat)
-    failed = [entry for entry in listed if entry["failed_evaluations"]]
     table = plain_table("target")
     table.add_column("context", overflow="fold")
     predicted = ["predicted", "its return"] if partial else []
@@ -181,7 +180,7 @@ def _show_targets(study: Study, *, as_json: bool) -> None:
         if partial:
             cells += [figure(entry["predicted_policy"], ""), figure(entry["predicted_return"])]
         table.add_row(str(entry["target"]), Text(shown_context(entry["context"])), *cells)
-    console = result_console()
+    console = PlainConsole()
     console.print(table)
     if partial:
         print_lines(
@@ -189,11 +188,6 @@ def _show_targets(study: Study, *, as_json: bool) -> None:
             "",
             "Policy: the best of those evaluated on the target. Predicted: the best of all, with "
             "its predicted return.",
-        )
-    if failed:
-        where = ", ".join(str(entry["target"]) for entry in failed)
-        print_lines(
-            console, "", f"Failed evaluations on targets {where}: {failed[0]['first_error']}"
         )
 
 
@@ -215,4 +209,4 @@ def _show_structure(study: Study, *, as_json: bool) -> None:
         lines.append(f'Criterion "{criterion.name}" {answer}: {criterion.explanation}.')
     if detector is None:
         lines.append(f"The selector {study.selector.name} does not choose by structure.")
-    print_lines(result_console(), *lines)
+    print_lines(PlainConsole(), *lines)
