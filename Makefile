@@ -10,7 +10,7 @@ setup: $(STAMP)
 $(STAMP): pyproject.toml lab/pyproject.toml $(wildcard domains/*/pyproject.toml) constraints.txt
 	test -x $(BIN)/python || $(PYTHON) -m venv $(VENV) || python3 -m venv $(VENV)
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt torch==2.13.0
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e ".[all,dev]" -e "lab[compare]" -e domains/traffic -e "domains/crops[test]"
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e ".[all,dev]" -e lab -e domains/traffic -e "domains/crops[test]"
 	touch $(STAMP)
 
 run: setup

@@ -5,7 +5,7 @@ temperatures, rain and reference evapotranspiration from 1982 to 2018. It has no
 derived here from the range of temperatures after Hargreaves and Samani (FAO 56, equation 50, with
 0.16 for places far from the sea).
 
-    python lab/experiments/make_crop_weather.py      # needs aquacrop, which is not imported
+    python domains/crops/make_weather.py      # needs aquacrop, which is not imported
 """
 
 from __future__ import annotations

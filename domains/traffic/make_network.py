@@ -1,7 +1,7 @@
 """Make the network of crossings that ships with the package, with SUMO's netconvert.
 
     pip install eclipse-sumo==1.28.0        # has netconvert; not needed to use the network
-    python lab/experiments/make_traffic_network.py [--netconvert PATH]
+    python domains/traffic/make_network.py [--netconvert PATH]
 
 Sixteen four-way crossings, one lane each way, straight on only. They share nothing, so that each
 can be an episode of its own in one simulation. The links of each light are in the order north,
