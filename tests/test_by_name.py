@@ -65,7 +65,7 @@ def test_of_an_installed_package():
             for name in ("system", "os", "partly", "remembered", "number")
         ),
         *(
-            (name, "leads further")
+            (name, "at the top of a module")
             for name in ("os.system", "subprocess.Popen", "Environment.method", "make()")
         ),
         ("__builtins__", "must be a function or a class"),

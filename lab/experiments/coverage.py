@@ -14,6 +14,7 @@ from __future__ import annotations
 
 import argparse
 import re
+from collections.abc import Callable
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -95,7 +96,7 @@ def multi_task_coverage(name: str, seed: int, work: Path) -> dict[str, Any]:
     return {"coverage": coverage}
 
 
-METHODS = {
+METHODS: dict[str, Callable[..., dict[str, Any]]] = {
     "predictive": partial(study_coverage, selector="predictive"),
     "m/gp-mbtl": partial(study_coverage, selector="m/gp-mbtl"),
     "random": partial(study_coverage, selector="random"),

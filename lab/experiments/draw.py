@@ -37,8 +37,8 @@ YEAR = 2008
 BEGIN, END, SEED, ROWS = 134.0, 194.0, 8, slice(90, 210)
 #: Picture of a report -> parts of the page on it, the figure among them, and its height.
 PICTURES = {
-    "report-headline": ("h1, .lead, .tiles, .summary", "#coverage", 690),
-    "report-space": ("#figures", "#space", 760),
+    "report-headline": ("h1, .lead, .tiles, .summary", "#coverage", 850),
+    "report-space": ("#figures", "#space", 815),
 }
 WIDTH, COLOURS = 1180, 160
 

@@ -211,7 +211,7 @@ def cost_table() -> str:
     for measured in read_result("selection-speed")["measured"]:
 
         def highest(name: str, figure: str, kinds: Any = measured["selectors"]) -> float:
-            return max(figures[figure] for figures in kinds[name].values())
+            return max(float(figures[figure]) for figures in kinds[name].values())
 
         cells = [f"{highest(name, 'median_ms'):,.0f} ms" for name in COMPARED]
         memory = f"{highest('predictive', 'peak_mib'):.0f} MiB"

@@ -16,7 +16,7 @@ import argparse
 import json
 import tempfile
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -207,7 +207,7 @@ def measure_quality(trials: int) -> Iterator[dict[str, Any]]:
 
 
 #: Measurements that run in processes of their own.
-ONE = {"selector": measure_selector, "study": measure_study}
+ONE: dict[str, Callable[..., Any]] = {"selector": measure_selector, "study": measure_study}
 
 
 def main() -> None:

@@ -139,11 +139,12 @@ class Variation(Problem):
         else:
             noise = self.noise * rng.standard_normal((n, n))
         low, high = np.quantile(plain, [self.floor, self.ceiling])
-        return np.clip(
+        clipped: NDArray[np.float64] = np.clip(
             plain + (runs - self.failure_drop * failed)[:, None] + noise,
             low if self.floor > 0 else None,
             high if self.ceiling < 1 else None,
         )
+        return clipped
 
     def _rng(self, part: str, number: int) -> np.random.Generator:
         return np.random.default_rng(seed_sequence(0, f"{part} of {self.name}", number))
@@ -166,7 +167,9 @@ def noiseless(variation: Variation) -> NDArray[np.float64]:
 
 def _variation(entry: dict[str, Any]) -> Variation:
     """Make a variation from its table in variations.toml."""
-    values = {key: tuple(v) if isinstance(v, list) else v for key, v in entry.pop("h").items()}
+    values: dict[str, Any] = {
+        key: tuple(v) if isinstance(v, list) else v for key, v in entry.pop("h").items()
+    }
     if "loss" in values:
         loss = values["loss"]
         values = {"left": tuple(-slope for slope in loss), "right": loss}

@@ -15,10 +15,10 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+from sdmbtl.selectors.oracle_selector import oracle_sequence
 
 from describe_matrices import ABLE
 from experiment import save_result
-from sdmbtl.selectors.oracle_selector import oracle_sequence
 from sdmbtl_lab.benchmarks import greedy_sources
 from sdmbtl_lab.matrices import RegionDataset, TransferDataset, load_matrix, load_regions
 

@@ -16,21 +16,19 @@ from sdmbtl.selectors import (
     register_selector,
     selector_names,
 )
-from sdmbtl.transfer import Decomposition, ObservedRows, SobolHoeffding
+from sdmbtl.transfer import ObservedRows
 from sdmbtl.transfer.detection import MountainDetector
 
 __version__ = "0.1.0"
 
 __all__ = [
     "ContextSpace",
-    "Decomposition",
     "Interval",
     "Levels",
     "MountainDetector",
     "ObservedRows",
     "SdmbtlError",
     "Selector",
-    "SobolHoeffding",
     "Source",
     "Trial",
     "__version__",

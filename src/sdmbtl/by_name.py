@@ -10,8 +10,6 @@ from __future__ import annotations
 import importlib
 import inspect
 import sys
-from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
 from types import ModuleType
 from typing import Any
@@ -36,13 +34,10 @@ def import_by_name(name: str, role: str, *, example: str, error: type[SdmbtlErro
             fails.
     """
     module_name, _, attribute = name.partition(":")
-    if not module_name or not attribute:
-        kind = "module:Class" if example.partition(":")[2][:1].isupper() else "module:function"
-        raise error(f"A {role} is given as {kind!r}, for example {example!r}. Got {name!r}.")
-    if not attribute.isidentifier():
+    if not module_name or not attribute.isidentifier():
         raise error(
-            f"A {role} is a function or class at the top of a module, as {example!r}. Got "
-            f"{name!r} instead, which leads further: give it a name of its own in the module."
+            f"A {role} is a function or class at the top of a module, given as 'module:function', "
+            f"for example {example!r}. Got {name!r} instead."
         )
     what = f"the {role} {name!r}"
     module = import_named_module(module_name, what, error=error)
@@ -79,35 +74,27 @@ def import_named_module(name: str, needed_for: str, *, error: type[SdmbtlError])
     """
     if not all(part.isidentifier() for part in name.split(".")):
         raise error(f"{name!r}, needed for {needed_for}, is not the name of a module.")
-    with search_current_directory():
-        if _is_of_python(name):
-            raise error(
-                f"The module {name!r}, needed for {needed_for}, is one of Python itself, which is "
-                "not imported by name. Name a module of your own, or of a package."
-            )
-        try:
-            return importlib.import_module(name)
-        except Exception as cause:
-            missing = cause.name if isinstance(cause, ModuleNotFoundError) else None
-            if missing is not None and f"{name}.".startswith(f"{missing}."):
-                raise error(
-                    f"There is no module {missing!r}, needed for {needed_for}. Modules are "
-                    f"looked for where Python looks for them and in {str(Path.cwd())!r}."
-                ) from None
-            raise error(
-                f"The module of {needed_for} cannot be imported: {type(cause).__name__}: {cause}"
-            ) from cause
-
-
-@contextmanager
-def search_current_directory() -> Iterator[None]:
-    """Let imports find modules of the current directory, as `python script.py` would."""
     directory = str(Path.cwd())
-    sys.path.insert(0, directory)
+    if _is_of_python(name):
+        raise error(
+            f"The module {name!r}, needed for {needed_for}, is one of Python itself, which is "
+            "not imported by name. Name a module of your own, or of a package."
+        )
+    sys.path.insert(0, directory)  # as `python script.py` would
     try:
         # Written a moment ago, a module may be missing in what Python remembers of the folder.
         importlib.invalidate_caches()
-        yield
+        return importlib.import_module(name)
+    except Exception as cause:
+        missing = cause.name if isinstance(cause, ModuleNotFoundError) else None
+        if missing is not None and f"{name}.".startswith(f"{missing}."):
+            raise error(
+                f"There is no module {missing!r}, needed for {needed_for}. Modules are looked for "
+                f"where Python looks for them and in {directory!r}."
+            ) from None
+        raise error(
+            f"The module of {needed_for} cannot be imported: {type(cause).__name__}: {cause}"
+        ) from cause
     finally:
         sys.path.remove(directory)
 

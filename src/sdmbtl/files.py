@@ -65,14 +65,6 @@ def temporary_name(path: Path) -> Path:
     return path.with_name(f".{path.name}.sdmbtl-{secrets.token_hex(8)}.tmp")
 
 
-def delete_leftovers(folder: Path) -> list[str]:
-    """Delete temporary files that are a day old; return their names."""
-    found = find_leftovers(folder)
-    for path in found:
-        path.unlink(missing_ok=True)
-    return [path.name for path in found]
-
-
 def find_leftovers(folder: Path) -> list[Path]:
     """Return the temporary files in a directory that nobody has written to for a day."""
     found = []

@@ -12,6 +12,7 @@ import hashlib
 import json
 import os
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -54,20 +55,24 @@ class StudyTrust:
         return self._given or self._is_marked() or not self.code
 
     @property
-    def _mark(self) -> str:
+    def _mark(self) -> Path | None:
+        """The file that marks the study; None without a home directory."""
+        given = Path(os.environ.get("XDG_STATE_HOME", ""))
+        try:
+            state = given if given.is_absolute() else Path.home() / ".local" / "state"
+        except RuntimeError:
+            return None
         text = json.dumps([str(self.path.resolve()), self._identity], sort_keys=True)
-        return hashlib.sha256(text.encode(errors="surrogateescape")).hexdigest()
+        name = hashlib.sha256(text.encode(errors="surrogateescape")).hexdigest()
+        return state / "sdmbtl" / "made-here" / name
 
     def remember(self) -> None:
         """Mark the study as one that this user made, if it names code and marks can be written."""
-        marks = marks_directory()
-        if marks is None or not self.code:
-            return
-        try:
-            marks.mkdir(mode=0o700, parents=True, exist_ok=True)
-            (marks / self._mark).touch(mode=0o600)
-        except OSError:
-            pass  # then trust must be given each time
+        mark = self._mark
+        if mark is not None and self.code:
+            with suppress(OSError):  # without a mark, trust must be given each time
+                mark.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+                mark.touch(mode=0o600)
 
     def check(self) -> None:
         """Refuse code that is not trusted.
@@ -85,23 +90,13 @@ class StudyTrust:
             )
 
     def _is_marked(self) -> bool:
-        marks = marks_directory()
+        mark = self._mark
         try:
-            owner = None if marks is None else (marks / self._mark).lstat().st_uid
+            owner = None if mark is None else mark.lstat().st_uid
         except OSError:
             return False
         # Others may be able to write to the directory, too.
         return owner is not None and (not hasattr(os, "geteuid") or owner == os.geteuid())
-
-
-def marks_directory() -> Path | None:
-    """Return the directory of marks in $XDG_STATE_HOME or ~/.local/state; None without a home."""
-    given = Path(os.environ.get("XDG_STATE_HOME", ""))
-    try:
-        state = given if given.is_absolute() else Path.home() / ".local" / "state"
-    except RuntimeError:
-        return None
-    return state / "sdmbtl" / "made-here"
 
 
 def refuse_untrusted(

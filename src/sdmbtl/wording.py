@@ -10,8 +10,6 @@ if TYPE_CHECKING:
     from sdmbtl.contexts import ContextSpace
     from sdmbtl.selectors import Trial
 
-_NUMBERS = ("no", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten")
-
 
 def printable(text: str, *, keep: str = "") -> str:
     r"""Escape all that is not seen, such as codes that steer a terminal or end a line.
@@ -37,11 +35,6 @@ def counted(count: int, noun: str, plural: str | None = None) -> str:
     ('1 target', '2 policies')
     """
     return f"{count} {noun if count == 1 else plural or noun + 's'}"
-
-
-def in_words(number: int) -> str:
-    """Write a small number as a word."""
-    return _NUMBERS[number] if number < len(_NUMBERS) else str(number)
 
 
 def sentence(text: str) -> str:
@@ -178,6 +171,11 @@ def rise_in_words(gain: float, return_range: tuple[float, float] | None) -> str:
         return f"the mean best return by {gain:.3g}"
     low, high = return_range
     return f"coverage by {points(gain / (high - low))}"
+
+
+def level_figure(performance: float | None, coverage: float | None) -> str:
+    """Write a level as a coverage, or as a mean return if the range of returns is not known."""
+    return figure(performance) if coverage is None else coverage_text(coverage)
 
 
 def trained_on(space: ContextSpace, trials: Sequence[Trial], trial: Trial) -> str:

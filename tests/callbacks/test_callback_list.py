@@ -22,26 +22,20 @@ class Notes:
         self.notes.append(event.stage)
 
 
-def test_context_managers_are_entered_and_left(study):
-    event, notes, stages = Event("asked", study.trials[0]), Notes(), []
-    with CallbackList([notes, lambda event: stages.append(event.stage)]) as tell:
-        tell(event)
-    assert notes.notes == ["entered", "asked", None]
-    assert stages == ["asked"]
-
-
-def test_they_learn_with_what_a_run_ended(study):
-    notes = Notes()
+def test_context_managers_are_entered_and_learn_with_what_a_run_ended(study):
+    notes, stages = Notes(), []
 
     def interrupt(event):
+        stages.append(event.stage)
         raise KeyboardInterrupt
 
     with pytest.raises(KeyboardInterrupt), CallbackList([notes, interrupt]) as tell:
         tell(Event("asked", study.trials[0]))
     assert notes.notes == ["entered", "asked", KeyboardInterrupt]
+    assert stages == ["asked"]
 
 
-def test_who_cannot_be_entered_leaves_nobody_open(study):
+def test_who_cannot_be_entered_leaves_nobody_open():
     class Broken(Notes):
         def __enter__(self):
             raise LookupError
@@ -52,16 +46,10 @@ def test_who_cannot_be_entered_leaves_nobody_open(study):
     assert notes.notes == ["entered", LookupError]
 
 
-def test_an_error_at_the_end_is_a_warning(study, caplog):
-    class Unreachable:
-        def __enter__(self):
-            return self
-
+def test_an_error_at_the_end_is_a_warning(caplog):
+    class Unreachable(Notes):
         def __exit__(self, *_):
             raise OSError("the server is gone")
-
-        def __call__(self, event):
-            pass
 
     with CallbackList([Unreachable()]):
         pass

@@ -1,4 +1,4 @@
-"""Real runs: on a terminal, in a log, in a notebook."""
+"""Real runs: on a terminal, and as lines."""
 
 import fcntl
 import logging
@@ -10,6 +10,7 @@ import subprocess
 import sys
 import termios
 import time
+from types import SimpleNamespace
 
 import pytest
 from small_study import open_small
@@ -119,54 +120,23 @@ def test_logging_has_a_line_now_and_then(tmp_path, caplog):
     assert any("/4,096 steps" in record.message for record in caplog.records)
 
 
-def test_without_a_terminal_nothing_is_shown_unless_told_to(tmp_path, capsys):
+def test_without_a_terminal_a_notebook_shows_lines_or_whoever_is_told_to(
+    tmp_path, capsys, monkeypatch
+):
     study = open_small(tmp_path / "study")
     study.run(budget=1)
-    study.run(budget=2, progress=False)
     assert capsys.readouterr() == ("", "")
-    study.run(budget=3, progress=True)
-    shown = capsys.readouterr()
-    assert not shown.out
-    assert shown.err.splitlines()[1].startswith("  2  length=")
+    study.run(budget=2, progress=True)
+    assert capsys.readouterr().err.splitlines()[1].startswith("  1  length=")
+    kernel = SimpleNamespace(get_ipython=lambda: SimpleNamespace(kernel=object()))
+    monkeypatch.setitem(sys.modules, "IPython", kernel)
+    study.run(budget=3)
+    assert capsys.readouterr().err.splitlines()[1].startswith("  2  length=")
+    study.run(budget=4, progress=False)
+    assert capsys.readouterr() == ("", "")
 
 
-@pytest.mark.parametrize(
-    ("options", "text"),
-    [
-        ({"progress": "bar"}, "'progress'"),
-        ({"log_every": 0}, "'log_every'"),
-    ],
-)
-def test_what_cannot_be_shown(options, text, study):
-    with pytest.raises(StudyError, match=text):
-        study.run(budget=3, **options)
-
-
-NOTEBOOK = """
-import sys
-sys.path[:0] = {paths!r}
-from small_study import open_small
-study = open_small({folder!r})
-study.run(budget=2)
-"""
-
-
-def test_a_notebook_shows_a_bar(tmp_path):
-    start_new_kernel = pytest.importorskip("jupyter_client.manager").start_new_kernel
-    pytest.importorskip("ipykernel")
-    code = NOTEBOOK.format(paths=sys.path, folder=str(tmp_path / "study"))
-    shown = []
-    manager, client = start_new_kernel()
-    try:
-        reply = client.execute_interactive(code, timeout=300, output_hook=shown.append)
-    finally:
-        client.stop_channels()
-        manager.shutdown_kernel(now=True)
-    assert reply["content"]["status"] == "ok", reply["content"]
-    messages = [m["content"] for m in shown if "display_data" in m["msg_type"]]
-    texts = [content["data"]["text/plain"] for content in messages]
-    assert len({content["transient"]["display_id"] for content in messages}) == 1
-    assert any("compiling PPO" in text for text in texts)
-    assert any("| 2,048/4,096 steps" in text for text in texts)
-    rows = [line.split()[0] for line in texts[-1].splitlines() if "does no better" not in line]
-    assert rows == ["#", "0", "1"]
+def test_what_cannot_be_shown(study):
+    for name, value in {"progress": "bar", "log_every": 0}.items():
+        with pytest.raises(StudyError, match=f"'{name}'"):
+            study.run(budget=3, **{name: value})

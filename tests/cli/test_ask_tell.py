@@ -4,11 +4,8 @@ import json
 from types import SimpleNamespace
 
 import pytest
-from command_runner import terminal
 
 from sdmbtl import ContextSpace
-from sdmbtl.cli import ask_tell
-from sdmbtl.errors import BusyError
 from sdmbtl.studies import Study, leases
 
 SPACE = ContextSpace(a=[0.0, 1.0], b=[0.0, 1.0])
@@ -72,21 +69,11 @@ def test_ask_and_tell_regions(command, tiny, tmp_path):
     command("tell", path, "-", given=row(asked, returns=returns))
     second = ask(command, path)
     assert (second["width"], second["parent"]) == (0.25, 0)
-    wrong = row(second, returns=returns, parent=None, width=0.5)
+    wrong = row(second, returns=returns, context=dict.fromkeys(second["context"], 0.3))
     assert "Correct the id or the context" in command.error("tell", path, "-", given=wrong)
     report = {key: second[key] for key in ("context", "width", "parent")}
     command("tell", path, "-", given=row(report, returns=returns))
     assert [t.status for t in Study.open(path).trials] == ["finished", "finished"]
-
-
-def test_ask_on_a_terminal(command, tiny, tmp_path, monkeypatch):
-    where = terminal()
-    monkeypatch.setattr(ask_tell, "note_console", lambda: where)
-    path = tmp_path / ("long" * 20)
-    command("ask", path, "--space", tiny)
-    first, *_, last = where.file.getvalue().splitlines()
-    assert first.startswith("Train on length=")
-    assert last == f"Then: sdmbtl tell {path} ROW.json --id 0", "in one line, to be copied"
 
 
 # -- tell ------------------------------------------------------------------------------------------
@@ -94,7 +81,7 @@ def test_ask_on_a_terminal(command, tiny, tmp_path, monkeypatch):
 
 def test_tell_the_only_one_that_is_pending(command, study):
     assert "recorded as finished" in command("tell", study.path, "-", given=GIVEN).stdout
-    assert "No policy is pending" in command.error("tell", study.path, "-", given=GIVEN)
+    assert "0 policies are pending" in command.error("tell", study.path, "-", given=GIVEN)
 
 
 def test_tell_by_number_row_and_context(command, study, tmp_path):
@@ -135,10 +122,10 @@ def test_failed_and_cancelled(command, study):
     assert [e["status"] for e in status["rounds"]] == ["finished", "failed", "cancelled"]
 
 
-def test_a_row_is_corrected_or_repeated(command, study):
+def test_a_row_is_corrected(command, study):
     same = command("tell", study.path, "-", "--id", 0, given=GIVEN).stdout
     assert "was reported before" in same
-    tens, elevens = json.dumps([10] * 4), json.dumps([11] * 4)
+    tens = json.dumps([10] * 4)
     text = command.error("tell", study.path, "-", "--id", 0, given=tens)
     assert "reported before" in text
     assert "--replace" in text
@@ -146,9 +133,6 @@ def test_a_row_is_corrected_or_repeated(command, study):
     status = command.json(*replace, given=tens)
     assert (status["policies"], status["performance"]) == (1, 10)
     assert status["rounds"][0]["earlier"][0]["row"] == ROW
-    status = command.json("tell", study.path, "-", "--id", 0, "--repeat", given=elevens)
-    assert (status["policies"], status["performance"]) == (2, 11)
-    assert status["rounds"][0]["context"] == status["rounds"][2]["context"]
 
 
 def test_forget_and_undo(command, study):
@@ -168,56 +152,38 @@ def test_several_rows_at_once(command, study):
     text = command("tell", study.path, "-", given="\n".join(row(json.loads(x)) for x in lines))
     assert text.stdout.count("recorded as finished") == 2
     bad = json.dumps([{"id": 1, "returns": ROW}, {"id": 2, "returns": [5.0] * 4}])
-    text = command.error("tell", study.path, "-", given=bad)
-    assert "Row 2 of 2; 1 before it is recorded: This was reported before" in text
+    result = command("tell", study.path, "-", given=bad, status=2)
+    assert result.stdout.startswith("Policy 1, ")
+    assert "reported before" in result.stderr
     assert "name one policy" in command.error("tell", study.path, "-", "--id", 0, given=bad)
 
 
-def test_of_several_rows_those_recorded_before_an_error_are_named(command, study, monkeypatch):
-    ask(command, study.path)
-    tell, told = Study.tell, []
-
-    def busy(self, *arguments, **options):
-        told.append(arguments)
-        if len(told) == 2:
-            raise BusyError("Another process is writing.")
-        return tell(self, *arguments, **options)
-
-    monkeypatch.setattr(Study, "tell", busy)
-    rows = "".join(json.dumps({"id": i, "returns": ROW}) + "\n" for i in (1, 2))
-    result = command("tell", study.path, "-", given=rows, status=75)
-    assert "Row 2 of 2; 1 before it is recorded: Another process" in result.stderr
-
-
 def test_attributes_of_any_name(command, study):
-    asked = ask(command, study.path, "--attribute", "job=4711")
-    assert asked["attributes"] == {"job": 4711}
-    given = row(asked, attributes={"node": "a7"})
-    command("tell", study.path, "-", "--attribute", "trial=7", "--attribute", "self=1", given=given)
-    expected = {"job": 4711, "node": "a7", "trial": 7, "self": 1}
-    assert Study.open(study.path).trials[2].attributes == expected
+    attributes = {"job": 4711, "node": "a7", "trial": 7, "self": 1}
+    command("tell", study.path, "-", given=row({"id": 1}, attributes=attributes))
+    assert Study.open(study.path).trials[1].attributes == attributes
 
 
 @pytest.mark.parametrize(
     ("arguments", "given", "text"),
     [
-        ([], None, "returns are missing"),
-        (["none.json"], None, "'none.json' cannot be read"),
+        ([], None, "Give either returns"),
+        (["none.json"], None, "'none.json'"),
         (["-"], "[1, 2", "not valid JSON"),
         (["-"], "", "not valid JSON"),
         (["-"], b"\xff\xfe\x00[1]", "UTF-8"),
         (["-"], "[1, 2]", "shape"),
         (["-"], "3", "A row is a list"),
         (["-"], '{"row": [1]}', "['row']"),
-        (["-"], '{"returns": "1234"}', "['returns']"),
+        (["-"], '{"returns": "1234"}', "'1234'"),
         (["-"], '{"returns": [1, 2, 3, 4], "contxt": {}}', "contxt"),
         (["-"], '{"returns": [1, 2, 3, 4], "attributes": [1]}', "'attributes'"),
         (["-"], '{"returns": [1, 2, 3, 4], "lease": "first"}', "'lease'"),
         (["-"], '{"returns": [1, 2, 3, 4], "context": [0, 1]}', "'context'"),
         (["-"], '{"returns": [1, 2, 3, 4], "context": {"a": 0}}', "'b'"),
         *[(["-"], row({"id": value}), "'id'") for value in ("77", 1.0, True, None, [1])],
-        *[(["-"], row({"id": value}), f"no policy {value}") for value in (77, -1, 10**30)],
-        (["-", "--id", "99999999999999999999"], GIVEN, "no policy 99999999999999999999"),
+        *[(["-"], row({"id": value}), str(value)) for value in (77, -1, 10**30)],
+        (["-", "--id", "99999999999999999999"], GIVEN, "99999999999999999999"),
         (["-", "--id", "1"], row({"id": 0}), "different policies"),
         (["-"], row({"id": 1, "context": {"a": 0.37, "b": 0.77}}), "Policy 1 is the one for"),
         (["-", "--context", "a=1"], GIVEN, "'b'"),
@@ -225,7 +191,7 @@ def test_attributes_of_any_name(command, study):
         (["-", "--lease", "7"], GIVEN, "never given"),
         (["-", "--failed"], GIVEN, "no returns"),
         (["--failed", "--cancelled"], None, "exclude"),
-        (["-", "--replace", "--repeat"], GIVEN, "exclude"),
+        (["--replace", "--forget"], None, "exclude"),
         (["-", "--reason", "x"], GIVEN, "--reason"),
     ],
 )

@@ -38,7 +38,7 @@ class Stage:
         (root / "folder").mkdir()
         (root / "file").write_text("[1, 2]")
         (root / "binary").write_bytes(b"\xff\xfe\x00\x01" * 9)
-        (root / "good.toml").write_text("[dimensions.a]\nvalues = [1, 2]\n")
+        (root / "good.toml").write_text("[dimensions.length]\nvalues = [1, 2]\n")
 
     def contents(self):
         """Return the hash of every file but locks and the input of a case."""
@@ -78,7 +78,7 @@ VALUES = {
         "--set": ("gama=0.9", "gamma=high", "gamma=nan", "total_timesteps=-1", "num_envs=0"),
         "--option": ("gravity=1",),
     },
-    ("ask", "{study}"): {"-n": ("0", *WHOLE), "--lease": ("soon",), "--attribute": ("job",)},
+    ("ask", "{study}"): {"-n": ("0", *WHOLE), "--lease": ("soon",)},
     ("ask", "{new}", "--space", "{good.toml}"): {
         "--seed": ("-1", *WHOLE),
         "--selector": ("atuo",),

@@ -157,7 +157,7 @@ def test_the_command_line_comes_first(command, file, tmp_path, never_run):
         ("[run]\nenv = 'CartPole'\nbugdet = 3", "Did you mean 'budget'?"),
         ("run = 3", "[run] is a table"),
         ("[run", "TOML"),
-        (None, "cannot be read"),
+        (None, "study.toml"),
     ],
 )
 def test_mistakes_in_a_file(command, tmp_path, text, message):

@@ -11,6 +11,7 @@ from command_runner import terminal
 from rich.console import Console
 
 from sdmbtl.cli.output import ArgumentError, print_lines, write_output
+from sdmbtl.errors import MissingPackageError
 from sdmbtl.studies import Study
 
 
@@ -108,7 +109,7 @@ def test_lines_are_wrapped_between_words_on_a_terminal_only():
         (PermissionError(13, "Permission denied", "place"), "'place': Permission denied."),
         (sqlite3.OperationalError("unable to open"), "database cannot be used: unable to open"),
         (MemoryError("40 GiB"), "not enough memory (40 GiB)"),
-        (ModuleNotFoundError("No module named 'jaxlib.x'", name="jaxlib.x"), "'sdmbtl[jax]'"),
+        (MissingPackageError("pip install 'sdmbtl[jax]'", name="jax"), "'sdmbtl[jax]'"),
     ],
 )
 def test_expected_errors_are_sentences(command, tmp_path, monkeypatch, error, text):

@@ -3,13 +3,7 @@
 import pytest
 
 from sdmbtl.cli.output import ArgumentError
-from sdmbtl.cli.parsing import (
-    nest_settings,
-    parse_context,
-    parse_seconds,
-    parse_settings,
-    trainer_settings,
-)
+from sdmbtl.cli.parsing import parse_context, parse_seconds, parse_settings
 
 
 @pytest.mark.parametrize(
@@ -39,23 +33,7 @@ def test_settings_are_json_or_text():
             parse_settings([text], "--set")
 
 
-def test_settings_with_dots_are_nested():
-    given = {"h.gamma": 0.98, "h": {"n": 3}, "h.net.width": 8, "steps": 5}
-    assert nest_settings(given, "--set") == {
-        "h": {"gamma": 0.98, "n": 3, "net": {"width": 8}},
-        "steps": 5,
-    }
-    with pytest.raises(ArgumentError, match=r"a\.b is inside 'a'"):
-        nest_settings({"a": 1, "a.b": 1}, "--set")
-
-
 def test_contexts():
     assert parse_context(["a=1, b=2", '{"c": 3}', "d=4"]) == {"a": 1, "b": 2, "c": 3, "d": 4}
     with pytest.raises(ArgumentError, match="'a' twice"):
         parse_context(["a=1", "a=2"])
-
-
-def test_the_number_of_steps_is_given_once():
-    assert trainer_settings(["total_timesteps=5"], 5) == {"total_timesteps": 5}
-    with pytest.raises(ArgumentError, match="Give one of them"):
-        trainer_settings(["total_timesteps=5"], 6)

@@ -39,7 +39,7 @@ def test_the_policy_for_a_context(command, trained):
 
 def test_text_fits_a_terminal(command, trained, monkeypatch):
     where = terminal()
-    monkeypatch.setattr(sys.modules["sdmbtl.cli.portfolio"], "result_console", lambda: where)
+    monkeypatch.setattr(sys.modules["sdmbtl.cli.portfolio"], "PlainConsole", lambda: where)
     command("portfolio", trained[0])
     lines = where.file.getvalue().splitlines()
     assert max(map(len, lines)) <= 80
@@ -128,7 +128,7 @@ def test_by_default_the_generalist_and_the_chosen_policy(command, trained, tmp_p
         (["--policy", "9"], "9"),
         (["-o", "play.png"], ".gif"),
         (["--context", "length=x"], "length"),
-        (["--context", "length=99999"], "outside the space: length=99999 (0.1 to 2)"),
+        (["--context", "length=99999"], "is outside the space"),
     ],
 )
 def test_mistakes_in_play(command, trained, words, text, tmp_path, monkeypatch):

@@ -43,7 +43,7 @@ def test_the_same_command_continues(command, copied, tiny):
     same = ["run", "CartPole", "--space", tiny, *QUICK, "--seed", 1, "--out", copied]
     again = command(*same)
     assert "Continuing after 3 finished policies." in again.stderr
-    assert "Using the earlier stopping rule: --budget 3" in again.stderr
+    assert "Using the earlier stopping rule: budget 3" in again.stderr
     more = command.json(*same, "--budget", 4)
     assert (more["policies"], more["stopped"]) == (4, "the budget of 4 policies is used")
     same[same.index("--seed") + 1] = 2
@@ -130,7 +130,7 @@ def test_resume_remembers_the_stopping_rule(command, tiny, tmp_path, monkeypatch
     assert "earlier" not in result.stderr
     monkeypatch.setattr(Study, "run", lambda self, **keywords: str(keywords["total_steps"]))
     result = command("resume", study.path)
-    assert "Using the earlier stopping rule: --total-steps 1" in result.stderr
+    assert "Using the earlier stopping rule: total_steps 1" in result.stderr
     assert "Stopped: 1." in result.stdout
     assert command.json("status", study.path)["stop_rules"] == {"total_steps": 1}
 
@@ -151,9 +151,9 @@ def test_signals_end_a_run_cleanly(number, status, command, copied, monkeypatch)
 
     monkeypatch.setattr(Study, "run", run)
     before = signal.getsignal(number)
-    result = command("resume", copied, "--time", "1h", "--jobs", 2, "--join", status=status)
-    assert "Interrupted; 3 policies are kept. Continue with: sdmbtl resume" in result.stderr
-    assert result.stderr.rstrip().endswith("--time 1h --jobs 2 --join")
+    result = command("resume", copied, "--time", "1h", status=status)
+    assert "Interrupted; 3 policies are kept." in result.stderr
+    assert result.stderr.rstrip().endswith(f"sdmbtl resume {copied}")
     assert signal.getsignal(number) is before
 
 

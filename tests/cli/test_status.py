@@ -109,19 +109,6 @@ def test_learning_curves_as_csv(command, trained, tmp_path):
     assert len(command("status", tmp_path / "s", "--show", "curves").stdout.splitlines()) == 1
 
 
-def test_scores_of_models(command, tmp_path):
-    def row(trial):
-        return 10.0 - np.abs(LINE.targets[:, 0] - trial.context["a"])
-
-    study = told(tmp_path / "s", LINE, [row] * 4, selector_options={"models": ["plateau"]})
-    lines = command("status", study.path, "--show", "models").stdout.splitlines()
-    assert lines[0].split() == ["policy", "plateau", "expected", "gain"]
-    assert [line.split()[0] for line in lines[1:6]] == ["0", "1", "2", "3", "mean"]
-    assert any("*" in line for line in lines[1:5])
-    told(tmp_path / "r", LINE, [], selector="random")
-    assert "No model" in command("status", tmp_path / "r", "--show", "models").stdout
-
-
 @pytest.mark.parametrize("criteria", [["small variance"], ["small variance", "slope"]])
 def test_structure_by_the_detector_of_the_study(command, tmp_path, criteria):
     options = {"detector": {"name": "mountain", "criteria": criteria}}
@@ -141,7 +128,6 @@ def test_structure_for_other_selectors(command, tmp_path):
     rows = [lambda trial: 10 - 3 * DISTANCES[trial.index]] * 4
     study = told(tmp_path / "s", SPACE, rows)
     text = command("status", study.path, "--show", "structure").stdout
-    assert "above the source" in text
     assert "does not choose by structure" in text
     told(tmp_path / "one", SPACE, rows[:1])
     assert "at least 2" in command.error("status", tmp_path / "one", "--show", "structure")

@@ -2,8 +2,6 @@
 
 import json
 import sys
-from functools import partial
-from types import SimpleNamespace
 
 import gymnasium
 import pytest
@@ -36,9 +34,6 @@ def broken(context):
 
 def wrong(context):
     return "an environment"
-
-
-number = 3
 
 
 # -- by name -----------------------------------------------------------------------------
@@ -118,52 +113,22 @@ class Plugin(CartPole):
     name = "Plugin"
 
 
-class PointsOfAll:
-    """Entry points of a good and of a broken plug-in, which note when they are loaded."""
-
-    def __init__(self):
-        self.loaded = []
-
-    def __call__(self, *, group):
-        names = ("Plugin", "Broken") if group == "sdmbtl.environments" else ()
-        return [SimpleNamespace(name=n, dist=None, load=partial(self.load, n)) for n in names]
-
-    def load(self, name):
-        self.loaded.append(name)
-        if name == "Broken":
-            raise ImportError("no simulator\nhere")
-        return Plugin
-
-
-@pytest.fixture
-def points(monkeypatch):
-    points = PointsOfAll()
-    monkeypatch.setattr(plugins, "entry_points", points)
-    for cached in (plugins.installed, plugins.load):
-        cached.cache_clear()
-    yield points
-    for cached in (plugins.installed, plugins.load):
-        cached.cache_clear()
-
-
-def test_plugins_are_loaded_only_when_they_are_asked_for(points):
+def test_plugins_are_loaded_only_when_they_are_asked_for(monkeypatch):
+    loaded = []
+    found = {"Plugin": Plugin, "Broken": None}
+    monkeypatch.setattr(plugins, "installed", lambda _: found)
+    monkeypatch.setattr(plugins, "load", lambda _, name: loaded.append(name) or found[name])
     register_environments()
     make_family("CartPole")
     assert code_of_family({"name": "Plugin", "options": {}}) == []
-    assert points.loaded == []
-    family = make_family("plugin")
-    assert points.loaded == ["Plugin"]
-    assert can_be_made_anywhere(family)
+    assert loaded == []
+    assert can_be_made_anywhere(make_family("plugin"))
+    assert set(loaded) == {"Plugin"}
     assert gymnasium.make("sdmbtl/Plugin-v0").unwrapped.family.name == "Plugin"
-    for name in ("Plugin", "Broken"):
+    for name in found:
         del gymnasium.registry[f"sdmbtl/{name}-v0"]
-
-
-def test_a_broken_plugin_is_named_in_one_line_and_stops_no_other(points):
-    with pytest.warns(UserWarning, match="'Broken' .* cannot be loaded: ImportError: no simulator"):
-        names = family_names()
-    assert "Plugin" in names
-    assert "Broken" not in names
+    assert "Plugin" in family_names()
+    assert "Broken" not in family_names()
     with pytest.raises(FamilyError, match="'Broken' is of a plug-in"):
         make_family("broken")
 
@@ -188,9 +153,7 @@ def test_modules_of_the_current_directory_are_found(tmp_path, monkeypatch):
     [
         ("no_such_module:make", "There is no module 'no_such_module'"),
         ("sdmbtl.nothing:make", "There is no module 'sdmbtl.nothing'"),
-        (f"{__name__}:pendulm", f"{__name__!r} has no 'pendulm'"),
         (f"{__name__}:pendulm", "Did you mean 'pendulum'?"),
-        (f"{__name__}:number", "must be a function or a class."),
         (":make", "'module:function', for example"),
         ("module:", "'module:function', for example"),
     ],
@@ -220,9 +183,6 @@ def test_functions_that_fail_or_return_something_else():
     assert isinstance(error.value.__cause__, RuntimeError)
     with pytest.raises(FamilyError, match="must return a gymnasium.Env. Got 'an environment'"):
         FactoryFamily(wrong, SPACE).make()
-
-
-def test_factories_that_need_other_arguments():
     with pytest.raises(FamilyError, match="takes one argument, the context as a dict"):
         FactoryFamily(lambda gravity, mass: None, SPACE)
 

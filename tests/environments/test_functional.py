@@ -123,3 +123,6 @@ def test_contexts_become_vectors_of_all_features(family):
         full = family.full_context(space.context(target))
         np.testing.assert_allclose(vector, list(full.values()), rtol=1e-6)
     assert vectors.dtype == np.float32
+    env = family.build(dict(family.defaults), None)
+    assert (twin.max_steps, twin.actions) == (env.spec.max_episode_steps, env.action_space)
+    assert (twin.observation_size,) == env.observation_space.shape

@@ -114,7 +114,10 @@ def test_ray_is_started_used_and_stopped(workshop):
         "ray stop",
     ]
     (command,) = workshop.called("sdmbtl")
-    assert "--out runs/it --budget 12 --executor ray --executor-option address=auto --jobs 8" in command
+    assert (
+        "--out runs/it --budget 12 --executor ray --executor-option address=auto --jobs 8"
+        in command
+    )
     failed = workshop.start("ray/run.sh", "runs/it", FAILS="1")
     failed.communicate(timeout=60)
     assert failed.returncode == 1

@@ -62,12 +62,6 @@ def test_continuous_actions_are_the_outputs_within_bounds():
     assert policy.act(observations[0]).shape == (2,)
 
 
-def test_the_limit_bounds_what_the_first_layer_sees():
-    policy = random_policy([2, 4, 2], bounds=(-9.0, 9.0), limit=0.1)
-    far, further = policy.act([100.0, 100.0]), policy.act([900.0, 900.0])
-    np.testing.assert_array_equal(far, further)
-
-
 @pytest.mark.parametrize("shape", [(2,), (5, 4), (1, 1, 3), ()])
 def test_other_shapes_are_refused(shape):
     with pytest.raises(PolicyError, match="observations of 3 numbers, one or a batch"):

@@ -80,27 +80,22 @@ class TestOnTargets:
 
 
 class TestSpreadOfEpisodes:
-    def test_own_episodes_first(self):
-        rows = np.array([[0.0, 100.0], [1.0, 3.0], [0.0, 100.0], [0.0, 0.0]])
+    @pytest.mark.parametrize(
+        ("rows", "uncertainty", "degrees"),
+        [
+            # Its own episodes first.
+            ([[0.0, 100.0], [1.0, 3.0], [0.0, 100.0], [0.0, 0.0]], 1.0, 1),
+            # Without spread those nearby: variances 2, 0, 8; the fourth target is too far.
+            ([[1.0, 3.0], [5.0, 5.0], [0.0, 4.0], [0.0, 900.0]], math.sqrt(10 / 3 / 2), 3),
+            # One episode each: the targets nearby.
+            ([1.0, 2.0, 6.0, 900.0], np.std([1, 2, 6], ddof=1), 2),
+        ],
+    )
+    def test_where_it_is_known_from(self, rows, uncertainty, degrees):
         choice = on_line(rows).choose([1])
-        assert choice.uncertainty == pytest.approx(math.sqrt(2) / math.sqrt(2))
-        assert choice.interval[1] == pytest.approx(2 + scipy.stats.t.ppf(0.975, 1))
-
-    def test_without_spread_the_episodes_nearby(self):
-        # Variances 2, 0, 8, with one degree of freedom each; the fourth target is too far.
-        rows = np.array([[1.0, 3.0], [5.0, 5.0], [0.0, 4.0], [0.0, 900.0]])
-        choice = on_line(rows).choose([1])
-        assert choice.uncertainty == pytest.approx(math.sqrt(10 / 3 / 2))
-        assert choice.interval[1] == pytest.approx(
-            5 + scipy.stats.t.ppf(0.975, 3) * choice.uncertainty
-        )
-
-    def test_one_episode_each_the_targets_nearby(self):
-        choice = on_line([1.0, 2.0, 6.0, 900.0]).choose([1])
-        assert choice.uncertainty == pytest.approx(np.std([1, 2, 6], ddof=1))
-        assert choice.interval[0] == pytest.approx(
-            2 - scipy.stats.t.ppf(0.975, 2) * choice.uncertainty
-        )
+        assert choice.uncertainty == pytest.approx(uncertainty)
+        margin = scipy.stats.t.ppf(0.975, degrees) * uncertainty
+        assert choice.interval[1] == pytest.approx(choice.expected_return + margin)
 
     @pytest.mark.parametrize(
         ("return_range", "interval"), [(None, (-math.inf, math.inf)), ((0, 9), (0.0, 9.0))]

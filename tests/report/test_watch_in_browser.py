@@ -12,43 +12,31 @@ from sdmbtl.report.live import LivePage
 from sdmbtl.studies import Study
 
 
-@pytest.fixture
-def watched(open_page, tmp_path):
-    """A study that is watched, and the page."""
+def test_news_come_by_themselves_and_the_reader_keeps_the_place(open_page, tmp_path):
     study = told_study(tmp_path / "mine", SPACES["cube"], policies=5)
     with served(LivePage(Study.open(study.path))) as server:
-        yield study, open_page(server.url)
-
-
-def test_news_come_by_themselves(watched):
-    study, page = watched
-    page.wait("document.getElementById('live').textContent === '● live'")
-    assert page.text("h1").startswith("mine: 5 policies")
-    add_policy(study)
-    page.wait("document.querySelector('h1').textContent.startsWith('mine: 6 policies')")
-    assert len(page.texts("#policies tbody tr")) == 6
-    own = page.run("location.origin")
-    assert all(url.startswith((own, "data:")) for url in page.requests)
-
-
-def test_the_reader_keeps_the_place(watched):
-    study, page = watched
-    move_slider(page, "at-0", 1)
-    move_slider(page, "up-to", 2)
-    page.click("#policies details summary")
-    page.run("document.getElementById('rows').scrollIntoView({behavior: 'instant'})")
-    top = "document.getElementById('rows').getBoundingClientRect().top"
-    before = page.run(top)
-    add_policy(study)
-    page.wait("document.querySelector('h1').textContent.startsWith('mine: 6 policies')")
-    assert page.run(top) == pytest.approx(before, abs=2)
-    assert page.run("document.querySelector(\"[data-key='at-0']\").value") == "1"
-    assert page.text("[data-key='up-to-text']").startswith("2 of 6")
-    move_slider(page, "up-to", 6)
-    add_policy(study)
-    page.wait("document.querySelector('h1').textContent.startsWith('mine: 7 policies')")
-    assert page.text("[data-key='up-to-text']").startswith("7 of 7"), "all stays all"
-    assert page.run("document.querySelector('#policies details').open")
+        page = open_page(server.url)
+        page.wait("document.getElementById('live').textContent === '● live'")
+        assert page.text("h1").startswith("mine: 5 policies")
+        move_slider(page, "at-0", 1)
+        move_slider(page, "up-to", 2)
+        page.click("#policies details summary")
+        page.run("document.getElementById('rows').scrollIntoView({behavior: 'instant'})")
+        top = "document.getElementById('rows').getBoundingClientRect().top"
+        before = page.run(top)
+        add_policy(study)
+        page.wait("document.querySelector('h1').textContent.startsWith('mine: 6 policies')")
+        assert len(page.texts("#policies tbody tr")) == 6
+        assert page.run(top) == pytest.approx(before, abs=2)
+        assert page.run("document.querySelector(\"[data-key='at-0']\").value") == "1"
+        assert page.text("[data-key='up-to-text']").startswith("2 of 6")
+        move_slider(page, "up-to", 6)
+        add_policy(study)
+        page.wait("document.querySelector('h1').textContent.startsWith('mine: 7 policies')")
+        assert page.text("[data-key='up-to-text']").startswith("7 of 7"), "all stays all"
+        assert page.run("document.querySelector('#policies details').open")
+        own = page.run("location.origin")
+        assert all(url.startswith((own, "data:")) for url in page.requests)
 
 
 def test_a_study_is_followed_from_its_first_policy_on(open_page, tmp_path, monkeypatch):

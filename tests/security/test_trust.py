@@ -17,7 +17,7 @@ from sdmbtl.environments.registry import code_of_family
 from sdmbtl.errors import StudyError
 from sdmbtl.studies import Study
 from sdmbtl.training import spec
-from sdmbtl.trust import StudyTrust, marks_directory
+from sdmbtl.trust import StudyTrust
 
 SPACE = ContextSpace(gravity=[5.0, 10.0])
 MODULE = """
@@ -152,7 +152,7 @@ def test_looking_imports_nothing(study, tmp_path):
 
 def test_studies_that_name_nothing_leave_no_mark(tmp_path):
     Study.open(tmp_path / "asked", space=SPACE)
-    assert not marks_directory().exists()
+    assert not own(tmp_path, 1)._mark.parent.exists()
 
 
 def test_without_a_place_for_marks_trust_is_said(tmp_path, monkeypatch, study):
@@ -171,14 +171,13 @@ def own(path, identity):
 def test_without_a_home(monkeypatch, tmp_path):
     monkeypatch.delenv("XDG_STATE_HOME")
     monkeypatch.setattr(Path, "home", lambda: (_ for _ in ()).throw(RuntimeError("no home")))
-    assert marks_directory() is None
     own(tmp_path, 1).remember()
     assert not own(tmp_path, 1).holds
 
 
-def test_a_relative_state_directory_does_not_count(monkeypatch):
+def test_a_relative_state_directory_does_not_count(monkeypatch, tmp_path):
     monkeypatch.setenv("XDG_STATE_HOME", "state")
-    assert marks_directory() == Path.home() / ".local/state/sdmbtl/made-here"
+    assert own(tmp_path, 1)._mark.parent == Path.home() / ".local/state/sdmbtl/made-here"
 
 
 def test_marks_of_somebody_else_do_not_count(tmp_path, monkeypatch):

@@ -21,11 +21,12 @@ from typing import NamedTuple
 import numpy as np
 
 from sdmbtl import ContextSpace, Interval, make_selector
-from sdmbtl.selectors import MyopicOracle, SequentialOracle, selector_names
+from sdmbtl.selectors import selector_names
 from sdmbtl.testing import example_matrix, example_spaces
 from sdmbtl.transfer.detection import MountainDetector
 from sdmbtl_lab.benchmarks import paper_configurations
 from sdmbtl_lab.matrices import load_matrix
+from sdmbtl_lab.matrices.oracle_selector import MyopicOracle, SequentialOracle
 
 PATH = Path(__file__).with_name("recorded_selections.json")
 EVERY_SEED = "every seed"

@@ -9,15 +9,13 @@ from sdmbtl.selectors import (
     GPSelector,
     MGPSelector,
     MountainSelector,
-    MyopicOracle,
     Proposal,
     RandomSelector,
     Selector,
-    SequentialOracle,
     make_selector,
     selector_names,
 )
-from sdmbtl.testing import check_selector, example_matrix, selector_checks
+from sdmbtl.testing import check_selector, selector_checks
 from sdmbtl.testing import selectors as suite
 from sdmbtl.transfer.detection import MountainDetector
 
@@ -29,10 +27,6 @@ FACTORIES = {
     "gp-mbtl within": partial(GPSelector, slopes="within"),
     "m/gp-mbtl as in the paper": lambda space, seed: MGPSelector(
         space, seed=seed, detector=MountainDetector.as_in_the_paper()
-    ),
-    "myopic oracle": lambda space, seed: MyopicOracle(space, example_matrix(space), seed=seed),
-    "sequential oracle": lambda space, seed: SequentialOracle(
-        space, example_matrix(space), seed=seed
     ),
 }
 #: The whole suite runs on these: one that chooses points and one that chooses regions.
@@ -84,27 +78,12 @@ class Mute(RandomSelector):
         return Proposal(super().propose(history).source, self.name, "")
 
 
-class Hasty(RandomSelector):
-    """Records its trials before anybody has taken them."""
-
-    name = "hasty"
-
-    def next_trials(self, n):
-        return self.ask(n)
-
-    def ask(self, n=None):
-        trials = super().next_trials(1 if n is None else n)
-        self.record(*trials)
-        return trials[0] if n is None else trials
-
-
 @pytest.mark.parametrize(
     ("broken", "complaint"),
     [
         (Stubborn, "must not propose a context twice"),
         (Forgetful, "the loaded selector asks something else"),
         (Mute, "a reason is a few words"),
-        (Hasty, "next_trials must record nothing"),
     ],
 )
 def test_suite_finds_broken_selectors(broken, complaint):

@@ -117,8 +117,8 @@ def test_messages_name_the_value_and_the_way_out():
 
 def test_state_shows_what_differs():
     space = ContextSpace(a=range(3), b=range(2))
-    state = make_selector("m-mbtl", space, weights=[2.0, 1.0]).state_dict()
-    with pytest.raises(StateError, match=r"settings.weights\[1\]: recorded 0.5, now 1.0"):
+    state = make_selector("m-mbtl", space, restarts=2).state_dict()
+    with pytest.raises(StateError, match="settings.restarts: recorded 2, now None"):
         make_selector("m-mbtl", space).load_state_dict(state)
     with pytest.raises(StateError, match="selector: recorded 'm-mbtl', now 'random'"):
         make_selector("random", space).load_state_dict(state)

@@ -161,7 +161,7 @@ def test_what_loses_every_worker_is_given_up_with_its_reason(tmp_path, planned):
 
     def lose(function, arguments):
         if function.__name__ == "train_task":
-            seed = arguments[1][0]["seed"]
+            seed = arguments[1][0].seed
             first.append(seed) if not first else None
             if seed == first[0]:
                 return WorkerLostError("The run did not end within 5 s.", "time")

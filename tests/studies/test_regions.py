@@ -199,7 +199,7 @@ def test_doctor_notices_parents_that_are_not_earlier(finished_regions, tmp_path)
     with study.store.transaction():
         study.store.write(trial.updated(source=source))
     found = [f.text for f in examine(study.path).findings if f.level == "problem"]
-    assert found == ["Policy 1 starts from policy 1, which is not an earlier one."]
+    assert found == ["Policy 1 starts from policy 1, which is not earlier."]
     pending = trial.updated(source=source, status="pending", row=None, run=TrainingRun())
     with study.store.transaction():
         study.store.write(pending)

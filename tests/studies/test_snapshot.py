@@ -7,7 +7,6 @@ from report_studies import SPACES, told_study
 from sdmbtl import ContextSpace
 from sdmbtl.studies import Study
 from sdmbtl.studies.describe import (
-    covered_text,
     headline,
     problem_lines,
     result_lines,
@@ -93,11 +92,6 @@ def test_problems_are_named_once(tmp_path):
         "policy 1: forgotten: wrong file",
         "policy 2: failed: no memory",
     ]
-
-
-def test_the_low_end():
-    expected = "Worst tenth 50.0 %; 75 % of the contexts within 5 % of the best return."
-    assert covered_text(0.5, 0.75, "contexts") == expected
 
 
 def test_counts_are_in_the_status(tmp_path):

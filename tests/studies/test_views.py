@@ -6,7 +6,6 @@ import numpy as np
 import pytest
 from report_studies import HOSTILE, SPACES, hostile_study, told_study
 
-from sdmbtl.contexts import ContextSpace
 from sdmbtl.errors import MissingPackageError
 from sdmbtl.selectors.trial import TrainingRun
 
@@ -66,17 +65,9 @@ def test_notebooks_show_a_study_and_its_portfolio(tmp_path):
     assert all(f"<td>{row['targets']}</td>" in html for row in served)
 
 
-def test_notebooks_show_a_space_with_units():
-    html = SPACES["list"]._repr_html_()
-    assert "40 targets, a list" in html
-    assert "<td>m/s²</td>" in html
-    assert "<td>all between</td>" in html
-    assert "<td>3</td>" in ContextSpace(a=[1, 2, 5])._repr_html_()
-
-
 def test_hostile_texts_stay_texts(tmp_path):
     study = hostile_study(tmp_path / "mine")
-    for shown in (study, study.portfolio(), study.space):
+    for shown in (study, study.portfolio()):
         html = shown._repr_html_()
         assert "<script" not in html
         assert "<img" not in html

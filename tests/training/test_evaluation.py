@@ -10,7 +10,7 @@ from rough_walk import MANY_SLOPES, TRAINER, TROUBLES, set_troubles
 
 from sdmbtl import ContextSpace
 from sdmbtl.environments import FactoryFamily, make_family
-from sdmbtl.errors import TrainerError, TrainingError
+from sdmbtl.errors import TrainingError
 from sdmbtl.policies import MlpPolicy
 from sdmbtl.training import TrainerSpec, evaluate, evaluation, make_trainer
 from sdmbtl.training.evaluation import EvaluationHelpers
@@ -104,19 +104,3 @@ def test_small_pieces_of_work_add_up():
     helpers = EvaluationHelpers(1)
     helpers.start_seconds = 1.0
     assert [helpers.pay(0.4) for _ in range(3)] == [False, False, True]
-
-
-@pytest.mark.parametrize(("number", "least", "processes"), [(1, 7, 2), (100, 7, 2), (1000, 1, 8)])
-def test_parts_are_all_of_it_and_become_smaller(number, least, processes):
-    parts = list(evaluation._split(range(number), least, processes))
-    assert [n for part in parts for n in part] == list(range(number))
-    sizes = [len(part) for part in parts]
-    assert sizes[:-1] == sorted(sizes[:-1], reverse=True)
-    assert min(sizes[:-1], default=least) >= least
-
-
-@pytest.mark.parametrize("wrong", [{"episodes": 0}, {"episodes": 2.5}, {"seed": -1}])
-def test_numbers_that_cannot_be(wrong):
-    (name,) = wrong
-    with pytest.raises(TrainerError, match=f"'{name}' must be a whole number >="):
-        evaluate(specification(), POLICY, SPACE.targets, **{"episodes": 1, "seed": 0, **wrong})

@@ -143,14 +143,8 @@ def test_an_action_with_one_possible_value_can_be_trained_further():
     parent = train_one(trainer, POLES.targets)
     assert parent.policy.act(np.zeros(2, np.float32))[1] == 3.0
     child = train_one(trainer, POLES.targets, 3, parent=parent.policy)
-    assert child.source_return >= parent.source_return
-
-
-def test_nothing_worse_than_the_parent_is_returned(trained):
-    child = train_one(cartpole(learning_rate=0.3), POLES.targets, 3, parent=trained[1].policy)
-    assert child.curve[0][0] == 0
-    assert child.source_return == max(value for _, value in child.curve)
-    assert min(value for _, value in child.curve[1:]) < child.curve[0][1], "training ruined it"
+    assert child.curve[0][0] == 0, "the parent is evaluated first"
+    assert child.source_return >= child.curve[0][1]
 
 
 # -- spaces ------------------------------------------------------------------------------
@@ -302,19 +296,18 @@ class Faulty(Walk):
 @pytest.mark.parametrize(
     ("fault", "text"),
     [
-        ("raise", "ZeroDivisionError: the wheel came off"),
+        ("raise", r"ZeroDivisionError: the wheel came off \(.*test_gymnasium_ppo.py:\d+"),
         ("exit", "SystemExit"),
         ("four values", "unpack"),
         ("reward", "sequence|0-dimensional"),
         ("shape", r"shape \(1,\), but .* \(2,\)"),
     ],
 )
-def test_failures_name_the_context_and_the_line(monkeypatch, fault, text):
+def test_failures_name_the_context(monkeypatch, fault, text):
     monkeypatch.setattr(Faulty, "fault", fault)
     space = ContextSpace(goal=[1.0, 2.0])
     trainer = made(Faulty, space, **SMALL, total_timesteps=64)
-    pattern = rf"context \{{'goal': 1.0\}}: .*{text}.*test_gymnasium_ppo.py:\d+"
-    with pytest.raises(TrainingError, match=pattern):
+    with pytest.raises(TrainingError, match=rf"context \{{'goal': 1.0\}}: .*{text}"):
         train_one(trainer, space.targets[:1])
     monkeypatch.setattr(Faulty, "fault", "")
     monkeypatch.setattr(Faulty, "step", Walk.step)
@@ -325,7 +318,6 @@ def test_failures_name_the_context_and_the_line(monkeypatch, fault, text):
     assert evaluation.errors
     for number, error in evaluation.errors.items():
         assert f"{{'goal': {number + 1}.0}}" in error
-        assert "test_gymnasium_ppo.py:" in error
 
 
 class FaultyAtOnce(Faulty):
@@ -346,7 +338,7 @@ class FaultyAtOnce(Faulty):
 def test_a_first_step_that_fails_is_refused_before_training(monkeypatch, fault, text):
     monkeypatch.setattr(Faulty, "fault", fault)
     trainer = made(FaultyAtOnce, ContextSpace(goal=[1.0, 2.0]), **SMALL)
-    with pytest.raises(TrainingError, match=rf"\{{'goal': .*{text}.*test_gymnasium_ppo.py:\d+"):
+    with pytest.raises(TrainingError, match=rf"\{{'goal': .*{text}"):
         trainer.check_environment()
 
 
@@ -390,13 +382,10 @@ def test_recommended_settings_come_after_those_of_the_user():
         assert PPOSettings(**settings).num_iterations() >= 25
 
 
-def test_few_updates_are_a_warning(caplog):
-    trainer = cartpole(total_timesteps=128)
-    assert train_one(trainer, POLES.targets[:1]).steps == 128
-    assert "2 updates in 128 steps: a policy learns little from so few" in caplog.text
-
-
-def test_rewards_that_are_not_numbers():
+def test_rewards_that_are_not_numbers_and_too_few_updates(caplog):
     trainer = made("small_environments:make_worthless", POLES, **SMALL, total_timesteps=640)
     with pytest.raises(TrainingError, match="weights are not finite after.*smaller learning_rate"):
         train_one(trainer, POLES.targets[:1])
+    trainer = cartpole(total_timesteps=128)
+    assert train_one(trainer, POLES.targets[:1]).steps == 128
+    assert "2 updates in 128 steps: a policy learns little from so few" in caplog.text

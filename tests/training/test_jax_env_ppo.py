@@ -5,10 +5,9 @@ import pytest
 
 from sdmbtl import ContextSpace
 from sdmbtl.environments import make_family
-from sdmbtl.errors import ContextError, TrainerError, TrainingError
+from sdmbtl.errors import TrainerError, TrainingError
 from sdmbtl.policies import MlpPolicy, policy_bytes
 from sdmbtl.training import TrainerSpec, TrainingJob, make_trainer, train
-from sdmbtl.training.ppo.jax_env import JaxEnvPPO
 from sdmbtl.training.rollout import evaluate_in_gymnasium
 
 QUICK = {"total_timesteps": 4096, "update_epochs": 2, "eval_every": 1, "eval_episodes": 2}
@@ -18,6 +17,13 @@ def cartpole(**options):
     family = make_family("CartPole")
     space = family.space("wide", levels=2)
     return make_trainer("ppo", family, space, **options)
+
+
+def play_in_gymnasium(trainer, policy, episodes):
+    limits = {"max_episode_steps": None, "endless_after": 1000}
+    how = {"observe_context": False, "episodes": episodes, "seed": 1, **limits}
+    space = trainer.space
+    return evaluate_in_gymnasium(trainer.family, policy, space, space.targets, **how).complete()
 
 
 @pytest.fixture(scope="module")
@@ -56,17 +62,7 @@ def test_evaluation_agrees_with_gymnasium(learned):
     ours = trainer.evaluate(training.policy, contexts, episodes=50, seed=1).complete()
     assert ours.shape == (4, 50)
     assert ours[0].mean() >= 450
-    theirs = evaluate_in_gymnasium(
-        trainer.family,
-        training.policy,
-        trainer.space,
-        contexts,
-        observe_context=False,
-        episodes=20,
-        seed=1,
-        max_episode_steps=None,
-        endless_after=1000,
-    ).complete()
+    theirs = play_in_gymnasium(trainer, training.policy, episodes=20)
     assert np.allclose(ours.mean(axis=1), theirs.mean(axis=1), rtol=0.15, atol=15)
 
 
@@ -80,6 +76,8 @@ def test_blocks_of_an_evaluation_do_not_matter(learned, monkeypatch):
 
 
 def test_chunks_do_not_depend_on_each_other():
+    with pytest.raises(TrainerError, match="'chunk' must be a whole number >= 1"):
+        cartpole(chunk=0)
     space = cartpole().space
     jobs = [TrainingJob(space.targets[[i]], i) for i in range(4)]
     calls = []
@@ -123,17 +121,7 @@ def test_normalized_observations_travel_with_the_policy():
     assert policy.limit == 10.0
     assert not np.allclose(policy.scale, 1.0)
     ours = trainer.evaluate(policy, space.targets, episodes=20, seed=0).complete()
-    theirs = evaluate_in_gymnasium(
-        family,
-        policy,
-        space,
-        space.targets,
-        observe_context=False,
-        episodes=10,
-        seed=0,
-        max_episode_steps=None,
-        endless_after=1000,
-    ).complete()
+    theirs = play_in_gymnasium(trainer, policy, episodes=10)
     assert np.allclose(ours.mean(), theirs.mean(), rtol=0.2)
 
 
@@ -147,38 +135,6 @@ def test_continuous_actions_stay_within_bounds():
     assert action.shape == (4, 1)
     assert np.abs(action).max() <= 2.0
     assert training.source_return < -100
-
-
-@pytest.mark.parametrize(
-    ("options", "text"),
-    [
-        ({"num_stepz": 5}, "Unknown option 'num_stepz'.*Did you mean 'num_steps'"),
-        ({"chunk": 0}, "'chunk' must be a whole number >= 1"),
-    ],
-)
-def test_unusable_options(options, text):
-    with pytest.raises(TrainerError, match=text):
-        cartpole(**options)
-
-
-def test_no_pure_function_twin():
-    family = make_family("BipedalWalker")
-    with pytest.raises(TrainerError, match="BipedalWalker has no JAX twin.*GymnasiumPPO"):
-        JaxEnvPPO(family, family.space())
-
-
-def test_jobs_must_fit_together():
-    trainer = cartpole(**QUICK)
-    targets = trainer.space.targets
-    with pytest.raises(TrainerError, match="same number of contexts.*train\\(\\) groups them"):
-        trainer.train_chunk([TrainingJob(targets[:1], 0), TrainingJob(targets[:2], 0)])
-
-
-def test_contexts_that_make_no_sense():
-    family = make_family("CartPole")
-    trainer = make_trainer("ppo", family, ContextSpace(length=[0.0, 0.5]), **QUICK)
-    with pytest.raises(ContextError, match="'length' of CartPole must be above 0"):
-        trainer.train([TrainingJob([[0.0]], 0)])
 
 
 def test_a_run_that_diverges():
@@ -196,14 +152,6 @@ def test_multi_task_is_evaluated_on_the_same_contexts():
     assert list(trainer._ppo._evaluated_tasks(1)) == [0, 0]
     assert list(trainer._ppo._evaluated_tasks(8)) == list(range(8))
     assert len(set(trainer._ppo._evaluated_tasks(512))) == 64
-
-
-def test_a_policy_of_another_shape(learned):
-    trainer, _, _ = learned
-    layers = [np.zeros((4, 2), np.float32)]
-    other = MlpPolicy(layers, [np.zeros(2)], np.zeros(4), np.ones(4))
-    with pytest.raises(TrainerError, match="layers \\[4, 64, 64, 2\\]"):
-        trainer.evaluate(other, trainer.space.targets[:1], episodes=1, seed=0).complete()
 
 
 @pytest.mark.slow

@@ -6,7 +6,7 @@ import pytest
 from sdmbtl import ContextSpace
 from sdmbtl.environments import make_family
 from sdmbtl.errors import TrainerError
-from sdmbtl.policies import MlpPolicy, policy_bytes, policy_from_bytes
+from sdmbtl.policies import policy_bytes, policy_from_bytes
 from sdmbtl.training import TrainingJob, make_trainer
 
 # The settings of other tests too: most of the time goes into compiling.
@@ -109,50 +109,20 @@ def test_the_normaliser_goes_on_and_exploration_is_restored():
     kept_parent = second.source_return == second.curve[0][1]
     assert second.policy.observations_seen == (2048 if kept_parent else 4096)
     other = make_trainer("ppo", family, space, **{**options, "norm_obs": False})
-    with pytest.raises(
-        TrainerError, match="starts from policies with norm_obs False. Got one with norm_obs True"
-    ):
+    with pytest.raises(TrainerError, match="norm_obs False. Got one with .* norm_obs True"):
         other.train([TrainingJob(space.targets, 1, parent=first.policy)])
 
 
 def test_a_parent_that_does_not_fit(parent):
     narrow = cartpole(hidden_sizes=[16])
     with pytest.raises(
-        TrainerError, match=r"starts from its own.*\[4, 16, 2\]. Got one with layers \[4, 64, 64, 2"
+        TrainerError,
+        match=r"its own.*\[4, 16, 2\].* Got one with layers \[4, 64, 64, 2",
     ):
         narrow.train([TrainingJob(SPACE.targets, 0, parent=parent.policy)])
     seeing = cartpole(observe_context=True)
     with pytest.raises(TrainerError, match=r"layers \[6, 64, 64, 2\]"):
         seeing.train([TrainingJob(SPACE.targets, 0, parent=parent.policy)])
-    layers = [np.zeros(pair, np.float32) for pair in ((4, 64), (64, 64), (64, 2))]
-    odd = MlpPolicy(
-        layers,
-        [np.zeros(64), np.zeros(64), np.zeros(2)],
-        np.zeros(4),
-        np.ones(4),
-        critic=[(np.zeros((4, 1)), np.zeros(1))],
-    )
-    with pytest.raises(TrainerError, match="another critic"):
-        cartpole().train([TrainingJob(SPACE.targets, 0, parent=odd)])
-
-
-def test_a_policy_with_other_inputs_is_not_evaluated(parent):
-    seen_as_they_are = parent.policy
-    with pytest.raises(TrainerError, match="evaluates policies with norm_obs True. Got one with"):
-        cartpole(norm_obs=True).evaluate(seen_as_they_are, SPACE.targets, episodes=1, seed=0)
-
-
-@pytest.mark.parametrize(
-    ("options", "text"),
-    [
-        ({"steps": 0}, "'steps' must be a whole number >= 1"),
-        ({"steps": 2.5}, "'steps' must be a whole number"),
-        ({"parent": "policy.safetensors"}, r"load_policy\(path\) reads one"),
-    ],
-)
-def test_unusable_jobs(options, text):
-    with pytest.raises(TrainerError, match=text):
-        TrainingJob(SPACE.targets, 0, **options)
 
 
 def test_jobs_of_several_shapes_come_back_in_order(parent):

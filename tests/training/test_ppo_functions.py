@@ -150,9 +150,6 @@ def test_several_choices_are_as_independent_ones():
     two = Categorical(4).evaluate(outputs[:, 3:], jnp.zeros(4), actions[:, 1])
     assert np.allclose(log_prob, one[0] + two[0], atol=1e-6)
     assert np.allclose(entropy, one[1] + two[1], atol=1e-6)
-    drawn, drawn_log_prob = several.sample(outputs, jnp.zeros(7), jax.random.PRNGKey(0))
-    assert np.allclose(drawn_log_prob, several.evaluate(outputs, jnp.zeros(7), drawn)[0])
-    assert np.array_equal(several.best(outputs)[:, 1], outputs[:, 3:].argmax(axis=1))
 
 
 def test_the_actor_of_numpy_draws_what_the_network_says():
@@ -241,12 +238,6 @@ def test_a_truncated_episode_counts_the_value_of_its_next_state():
 def test_unusable_settings(settings, text):
     with pytest.raises(TrainerError, match=text):
         PPOSettings(**settings)
-
-
-def test_iterations_are_rounded_up():
-    assert PPOSettings(total_timesteps=2049).num_iterations() == 2
-    assert PPOSettings(total_timesteps=2048).num_iterations() == 1
-    assert PPOSettings(total_timesteps=2048).num_iterations(4097) == 3
 
 
 @pytest.mark.parametrize("seed", range(5))

@@ -1,6 +1,5 @@
 """Training with stable-baselines3: it learns, repeats itself, and keeps to itself."""
 
-import logging
 import random
 import sys
 import tempfile
@@ -15,8 +14,7 @@ from sdmbtl import ContextSpace
 from sdmbtl.environments import FactoryFamily, make_family
 from sdmbtl.errors import ContextError, TrainerError, TrainingError
 from sdmbtl.policies import MlpPolicy, policy_bytes, policy_from_bytes
-from sdmbtl.training import Evaluation, TrainingJob, base, make_trainer
-from sdmbtl.training import sb3 as module
+from sdmbtl.training import TrainingJob, make_trainer
 from sdmbtl.training.sb3 import SB3Trainer, hyperparameter_defaults
 
 SMALL = {"policy_kwargs": {"net_arch": [8], "activation_fn": "torch.nn.ReLU"}}
@@ -67,29 +65,6 @@ def test_it_learns_to_balance():
     assert [steps for steps, _ in training.curve] == [256, 5_120, 10_240, 15_104]
     returns = trainer.evaluate(training.policy, space.targets, episodes=10, seed=3).complete()
     assert returns.mean() > 100, "chance actions balance for about 22 steps"
-    again = policy_from_bytes(policy_bytes(training.policy))
-    np.testing.assert_array_equal(
-        trainer.evaluate(again, space.targets, episodes=10, seed=3).complete(), returns
-    )
-
-
-@pytest.mark.parametrize(("means", "best"), [([1, 3, 2], 1), ([1, 3, 3], 2), ([5, 3, 4], 0)])
-def test_the_best_policy_is_kept_with_its_statistics(monkeypatch, means, best):
-    seen, asked = [], []
-
-    def reported(self, family, policy, contexts, *, episodes, seed):
-        seen.append(policy_bytes(policy))
-        asked.append((contexts.tolist(), episodes, seed))
-        return Evaluation(np.full((1, 2), float(means[len(seen) - 1])))
-
-    monkeypatch.setattr(SB3Trainer, "play", reported)
-    training = trained(norm_obs=True, norm_reward=True)
-    assert policy_bytes(training.policy) == seen[best]
-    assert training.source_return == means[best]
-    assert training.curve == list(zip([64, 128, 256], means, strict=True)), "after updates"
-    assert asked == [([[0.5]], 2, asked[0][2])] * 3, "the same episodes each time"
-    statistics = [policy_from_bytes(s).normalization.mean.tolist() for s in seen]
-    assert statistics[0] != statistics[1] != statistics[2]
 
 
 @pytest.mark.parametrize(
@@ -125,40 +100,24 @@ def test_every_algorithm(algorithm, family, more):
 
 def global_states():
     state = np.random.get_state()  # noqa: NPY002
-    return random.getstate(), state[1].tolist(), state[2], torch.get_rng_state().tolist()
+    torch_state = torch.get_num_threads(), torch.get_rng_state().tolist()
+    return random.getstate(), state[1].tolist(), state[2], torch_state
 
 
-def test_the_same_job_gives_the_same_policy_whatever_happened_before():
+def test_the_same_job_gives_the_same_policy_whatever_happened_before(tmp_path, monkeypatch):
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
     first = trained(norm_obs=True, norm_reward=True)
     random.seed(99)
     np.random.seed(99)  # noqa: NPY002
     torch.manual_seed(99)
     before = global_states()
     second = trained(norm_obs=True, norm_reward=True)
-    assert global_states() == before, "global generators are put back"
+    assert global_states() == before, "global generators and threads are put back"
+    assert not list(tmp_path.iterdir()), "no temporary files"
     assert policy_bytes(first.policy) == policy_bytes(second.policy)
     assert first.curve == second.curve
     other = trained(TrainingJob(JOB.contexts, seed=8), norm_obs=True, norm_reward=True)
     assert policy_bytes(other.policy) != policy_bytes(first.policy)
-
-
-def test_threads_are_put_back(monkeypatch):
-    used = []
-    original = base.evaluate_in_gymnasium
-
-    def recorded(*arguments, **named):
-        used.append(torch.get_num_threads())
-        return original(*arguments, **named)
-
-    monkeypatch.setattr(base, "evaluate_in_gymnasium", recorded)
-    before = torch.get_num_threads()
-    torch.set_num_threads(2)
-    try:
-        tiny().evaluate(trained().policy, [[0.5]], episodes=1, seed=0)
-        assert torch.get_num_threads() == 2
-    finally:
-        torch.set_num_threads(before)
-    assert set(used) == {1}
 
 
 class Noted(gymnasium.Env):
@@ -168,7 +127,6 @@ class Noted(gymnasium.Env):
     action_space = spaces.Discrete(2)
     resets: list = []  # noqa: RUF012
     failure = None
-    reward = 1.0
 
     def __init__(self, context):
         # Some environments draw from the global generator when they are made.
@@ -184,14 +142,13 @@ class Noted(gymnasium.Env):
         self.steps += 1
         if Noted.failure is not None and len(Noted.resets) > 4:
             raise Noted.failure
-        return np.zeros(2, np.float32), Noted.reward, False, self.steps == 5, {}
+        return np.zeros(2, np.float32), 1.0, False, self.steps == 5, {}
 
 
 @pytest.fixture
 def noted(monkeypatch):
     monkeypatch.setattr(Noted, "resets", [])
     monkeypatch.setattr(Noted, "failure", None)
-    monkeypatch.setattr(Noted, "reward", 1.0)
     return FactoryFamily(lambda c: Noted(c), ContextSpace(a=[0.0, 1.0, 2.0]))
 
 
@@ -211,20 +168,6 @@ def test_every_episode_takes_one_of_the_contexts(noted):
     assert policy_bytes(first.policy) == policy_bytes(second.policy)
 
 
-@pytest.mark.parametrize(("contexts", "episodes"), [(1, 5), (12, 5), (20, 3), (64, 1), (300, 1)])
-def test_on_many_contexts_few_episodes_are_played(monkeypatch, contexts, episodes):
-    played = []
-
-    def reported(self, family, policy, contexts, *, episodes, seed):
-        played.append((len(np.unique(contexts)), episodes))
-        return Evaluation(np.ones((len(contexts), episodes)))
-
-    monkeypatch.setattr(SB3Trainer, "play", reported)
-    job = TrainingJob(np.linspace(0.5, 2.0, contexts)[:, None], seed=0)
-    trained(job, total_timesteps=64, eval_episodes=5)
-    assert set(played) == {(min(contexts, 64), episodes)}
-
-
 # -- failures ----------------------------------------------------------------------------
 
 
@@ -236,27 +179,6 @@ def test_errors_of_an_environment_name_its_context(noted):
     assert isinstance(caught.value.__cause__, ZeroDivisionError)
 
 
-def test_what_is_not_finite_ends_the_run(noted, monkeypatch):
-    Noted.reward = float("nan")
-    with pytest.raises(TrainingError, match=r"context \{'a': 1.0\} with seed 0 failed: "):
-        trained(TrainingJob([[1.0]], 0), family=noted)
-    original = module.SB3Policy.from_model
-
-    def spoilt(model, *given):
-        with torch.no_grad():  # which acting does not need, so that returns stay finite
-            model.policy.value_net.bias.fill_(torch.inf)
-        return original(model, *given)
-
-    with monkeypatch.context() as patch:
-        patch.setattr(module.SB3Policy, "from_model", spoilt)
-        with pytest.raises(TrainingError, match="weights are not finite after 64 steps"):
-            trained()
-    played = Evaluation(np.array([[1.0, np.inf]]))
-    monkeypatch.setattr(SB3Trainer, "play", lambda *a, **k: played)
-    with pytest.raises(TrainingError, match="the mean return is inf after 64 steps"):
-        trained()
-
-
 def test_interrupts_pass_and_leave_the_generators(noted):
     Noted.failure = KeyboardInterrupt()
     before = global_states()
@@ -265,40 +187,20 @@ def test_interrupts_pass_and_leave_the_generators(noted):
     assert global_states() == before
 
 
-def test_what_progress_raises_passes():
-    class StopError(Exception):
-        pass
-
-    def stop(report):
-        if report.steps > 100:
-            raise StopError
-
-    with pytest.raises(StopError):
-        tiny().train([JOB], stop)
-
-
 @pytest.mark.parametrize(
     ("options", "text"),
     [
         ({"algorithm": "PP0"}, "Unknown algorithm 'PP0'.*Did you mean 'PPO'"),
-        ({"algorithm": "RecurrentPPO"}, "Unknown algorithm"),
         ({"policy": "Mlp"}, "Unknown policy 'Mlp'; PPO has MlpPolicy"),
-        ({"policy": "my_networks:Own"}, "Unknown policy"),
         ({"total_timesteps": 0}, "'total_timesteps' must be"),
-        ({"num_envs": 1.5}, "'num_envs' must be"),
-        ({"eval_every": 0}, "'eval_every' must be"),
         ({"eval_episodes": 0}, "'eval_episodes' must be"),
         ({"learning_rat": 1}, "'learning_rat'.*Did you mean 'learning_rate'"),
         ({"seed": 5}, "Unknown option 'seed'"),
-        ({"replay_buffer_class": "a.b"}, "Unknown option"),
-        ({"gamma": float("nan")}, "'gamma' must be a finite number >= 0"),
         ({"target_kl": float("nan")}, "must be JSON data"),
-        ({"algorithm": "SAC", "clip_coef": 0.2}, "'clip_coef'; 'sb3' with SAC has"),
         ({"algorithm": "SAC", "num_steps": 3}, "'num_steps'; 'sb3' with SAC has"),
         ({"norm_obs": 1}, "'norm_obs' must be true or false"),
         ({"policy_kwargs": {"activation_fn": torch.nn.ReLU}}, "must be JSON data"),
         ({"policy_kwargs": {"activation_fn": "ReLU"}}, "Unknown class 'ReLU'.*'torch.nn.ReLU'"),
-        ({"algorithm": "TD3", "action_noise": -1}, "'action_noise' must be"),
     ],
 )
 def test_unusable_settings(options, text):
@@ -318,12 +220,6 @@ def test_what_an_algorithm_does_not_take_is_refused_before_training():
     with pytest.raises(TrainerError, match="SAC cannot be used on CartPole"):
         tiny(algorithm="SAC", **OFF_POLICY).check_environment()
     tiny("Pendulum", algorithm="SAC", **OFF_POLICY).check_environment()
-
-
-def test_no_temporary_files_are_left(tmp_path, monkeypatch):
-    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
-    trained()
-    assert not list(tmp_path.iterdir())
 
 
 # -- settings and progress ---------------------------------------------------------------
@@ -349,7 +245,7 @@ def test_hyperparameters_reach_the_algorithm_under_either_name():
         n_steps=3,
         total_timesteps=256,
     )
-    assert sac.algorithm_arguments() == {"ent_coef": "auto", "n_steps": 3, "learning_starts": 25}
+    assert sac.algorithm_arguments(256) == {"ent_coef": "auto", "n_steps": 3, "learning_starts": 25}
 
 
 @pytest.mark.parametrize("algorithm", ["PPO", "TRPO"])
@@ -358,7 +254,7 @@ def test_hyperparameters_reach_the_algorithm_under_either_name():
 def test_rollouts_fit_the_steps(algorithm, num_envs, steps):
     fitting = cartpole(
         algorithm=algorithm, num_envs=num_envs, total_timesteps=steps
-    ).algorithm_arguments()
+    ).algorithm_arguments(steps)
     usual = hyperparameter_defaults(algorithm)
     rollout = num_envs * fitting["n_steps"]
     assert rollout % fitting["batch_size"] == 0
@@ -372,7 +268,7 @@ def test_rollouts_fit_the_steps(algorithm, num_envs, steps):
 
 def test_what_is_given_is_kept():
     def arguments(**options):
-        return cartpole(**options).algorithm_arguments()
+        return cartpole(**options).algorithm_arguments(1000)
 
     assert arguments(num_steps=50, num_envs=2) == {"n_steps": 50, "batch_size": 50}
     fitting = arguments(minibatch_size=16, num_envs=8, total_timesteps=1600)
@@ -400,18 +296,6 @@ def test_the_steps_that_are_taken_are_those_that_are_said():
     (shorter,) = trainer.train([TrainingJob([[0.5]], seed=7, steps=100)])
     assert shorter.steps == 128, "the same rollouts of 32 steps"
     assert shorter.curve[0] == training.curve[0]
-
-
-def test_few_updates_are_warned_of_once(caplog):
-    quick = {"eval_episodes": 1, "update_epochs": 1, "total_timesteps": 512, "num_envs": 2, **SMALL}
-    trainer = cartpole(num_steps=64, **quick)
-    with caplog.at_level(logging.WARNING, "sdmbtl.training"):
-        trainer.train([JOB, TrainingJob([[1.0]], seed=1)])
-    (record,) = caplog.records
-    assert record.getMessage().startswith("4 updates in 512 steps: ")
-    caplog.clear()
-    cartpole(**quick).train([JOB])
-    assert not caplog.records
 
 
 class Dots(gymnasium.Env):
@@ -445,19 +329,17 @@ def test_where_observations_and_rewards_are_normalised(space, policy, algorithm,
     environments.close()
 
 
-def test_off_policy_algorithms_begin_to_learn_in_time():
+def test_off_policy_algorithms_begin_to_learn_in_time(caplog):
     small = {"algorithm": "DQN", "buffer_size": 100, "eval_episodes": 1, **SMALL}
     trainer = cartpole(total_timesteps=60, **small)
-    assert trainer.algorithm_arguments()["learning_starts"] == 6
+    assert trainer.algorithm_arguments(60)["learning_starts"] == 6
     assert trainer.algorithm_arguments(5000)["learning_starts"] == 100
     (training,) = trainer.train([JOB])
     assert training.steps == 60
     assert training.curve[0][0] == 8, "it learns every 4 steps, from the 6th on"
-    with pytest.raises(TrainerError, match="DQN would learn nothing: learning_starts=60"):
-        cartpole(total_timesteps=60, learning_starts=60, **small)
-    enough = cartpole(total_timesteps=61, learning_starts=60, **small)
-    with pytest.raises(TrainerError, match="not below the 40 steps"):
-        enough.train([TrainingJob([[0.5]], seed=0, steps=40)])
+    assert not caplog.text
+    cartpole(total_timesteps=60, learning_starts=60, **small).train([JOB])
+    assert "0 updates in 60 steps" in caplog.text
 
 
 # -- starting from a parent ----------------------------------------------------------------
@@ -496,14 +378,6 @@ def test_without_learning_the_child_is_the_parent(algorithm, family, more, still
             assert np.array_equal(after[name], weight), name
 
 
-def test_nothing_worse_than_the_parent_is_returned():
-    own = {"num_steps": 16, "eval_episodes": 1}
-    parent = from_parent(tiny(total_timesteps=600, learning_rate=1e-2, **own))
-    child = from_parent(tiny(learning_rate=1.0, update_epochs=2, **own), parent=parent.policy)
-    assert child.source_return == max(value for _, value in child.curve)
-    assert child.curve[-1][1] < child.curve[0][1], "such a learning rate ruins it"
-
-
 def test_the_normaliser_continues_and_exploration_is_restored():
     own = tiny("Pendulum", num_steps=16, total_timesteps=128)
     parent = from_parent(own, "Pendulum").policy
@@ -524,10 +398,10 @@ def test_the_normaliser_continues_and_exploration_is_restored():
 def test_parents_that_do_not_fit(monkeypatch):
     parent = trained(num_steps=16).policy
     for other, text in [
-        (tiny(policy_kwargs={"net_arch": [9]}), "policy_kwargs={'net_arc"),
-        (tiny(algorithm="A2C"), "a policy with algorithm='PPO', for here it is 'A2C'"),
-        (tiny(observe_context=True), "observation_space="),
-        (tiny(norm_obs=False), "normalization="),
+        (tiny(policy_kwargs={"net_arch": [9]}), "another policy_kwargs: {'net_arc"),
+        (tiny(algorithm="A2C"), "another algorithm: 'PPO'"),
+        (tiny(observe_context=True), "another observation_space"),
+        (tiny(norm_obs=False), "another normalization"),
     ]:
         with pytest.raises(TrainerError, match=text):
             from_parent(other, parent=parent)
@@ -535,5 +409,5 @@ def test_parents_that_do_not_fit(monkeypatch):
     with pytest.raises(TrainerError, match="'sb3' starts from its own policies"):
         from_parent(tiny(), parent=layer)
     monkeypatch.setattr(SB3Trainer, "starts_from_parent", False)
-    with pytest.raises(TrainerError, match="'sb3' cannot start from another policy.*--init scr"):
+    with pytest.raises(TrainerError, match="'sb3' cannot start from another policy.*init='scr"):
         from_parent(tiny(), parent=parent)

@@ -63,12 +63,8 @@ def test_pure_functions_have_the_same_limit():
     assert max(value for _, value in outcome(ours)[1]) <= LIMIT
     assert ours.settings()["max_episode_steps"] == LIMIT
     assert "max_episode_steps" not in theirs.settings()
-
-
-def test_the_limit_of_an_environment_stays():
-    space = CartPole().space("wide", levels=2)
     longer = JaxEnvPPO(CartPole(), space, max_episode_steps=10_000, **SETTINGS)
-    assert longer._ppo.max_steps == 500
+    assert longer._ppo.max_steps == 500, "the limit of an environment stays"
 
 
 @pytest.mark.parametrize("name", ["max_episode_steps", "endless_after"])

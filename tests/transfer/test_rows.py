@@ -1,10 +1,7 @@
-"""Observed rows: checks, derived quantities against plain loops, files."""
+"""Observed rows: checks, derived quantities against plain loops."""
 
-import json
 import math
 import re
-import tempfile
-from pathlib import Path
 
 import numpy as np
 import pytest
@@ -12,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from sdmbtl.contexts import ContextSpace
-from sdmbtl.errors import LimitError, MatrixError, RowError
+from sdmbtl.errors import RowError
 from sdmbtl.transfer import ObservedRows, as_episodes, as_row
 
 SPACE = ContextSpace(a=[0, 1, 2, 4], b=[10.0, 20.0])
@@ -212,41 +209,6 @@ class TestGrowing:
             for name in PARTS:
                 with pytest.raises(ValueError, match="read-only"):
                     getattr(kept, name)[0] = 1.0
-
-
-class TestFiles:
-    @given(partial_rows())
-    def test_round_trip(self, rows):
-        with tempfile.TemporaryDirectory() as folder:
-            rows.save(Path(folder) / "rows.npz")
-            assert_same(ObservedRows.load(Path(folder) / "rows.npz"), rows)
-
-    def test_truncated_or_damaged_anywhere(self, tmp_path):
-        path, damaged = tmp_path / "rows.npz", tmp_path / "damaged.npz"
-        some_rows(6).save(path)
-        content = path.read_bytes()
-        for length in range(0, len(content), 13):
-            damaged.write_bytes(content[:length])
-            with pytest.raises(MatrixError):
-                ObservedRows.load(damaged)
-        refused = 0
-        for position in range(0, len(content), 3):
-            changed = bytearray(content)
-            changed[position] ^= 0xFF
-            damaged.write_bytes(changed)
-            try:
-                ObservedRows.load(damaged)  # dates and such do not matter
-            except (MatrixError, LimitError):
-                refused += 1
-        assert refused > len(content) / 3 / 2
-
-    def test_another_version(self, tmp_path):
-        path = tmp_path / "rows.npz"
-        header = {"version": 2, "kind": "rows", "space": SPACE.to_dict()}
-        np.savez(path, header=np.array(json.dumps(header)))
-        with pytest.raises(MatrixError) as caught:
-            ObservedRows.load(path)
-        assert str(caught.value) == f"{path} has format version 2; this release reads 1."
 
 
 class TestPandas:

@@ -27,7 +27,7 @@ def test_are_those_that_came_first(count):
     for number in range(count):
         own = [None, 3.0, None, 4.0, None][number]
         grown = grown.added(rows.sources[number], rows.returns[number], own)
-    first = rows.first(count)
+    first = rows.only(slice(count))
     assert len(first) == count
     assert first.space is rows.space
     for name in PARTS:
@@ -39,11 +39,11 @@ def test_are_those_that_came_first(count):
 
 def test_can_grow_again_and_cannot_be_changed():
     rows = some_rows()
-    again = rows.first(4).added(rows.sources[4], rows.returns[4])
+    again = rows.only(slice(4)).added(rows.sources[4], rows.returns[4])
     assert again.continues(rows)
     for name in PARTS:
         with pytest.raises(ValueError, match="read-only"):
-            getattr(rows.first(3), name)[0] = 1.0
+            getattr(rows.only(slice(3)), name)[0] = 1.0
 
 
 def test_any_of_them_can_be_taken():

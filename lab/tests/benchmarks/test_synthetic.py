@@ -6,7 +6,6 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from sdmbtl.selectors import oracle_sequence
 from sdmbtl_lab.benchmarks import (
     SyntheticProblem,
     paper_configurations,
@@ -14,6 +13,7 @@ from sdmbtl_lab.benchmarks import (
 )
 from sdmbtl_lab.benchmarks.published import published_table
 from sdmbtl_lab.matrices.margins import expected_random_curve
+from sdmbtl_lab.matrices.oracle_selector import oracle_sequence
 from sdmbtl_lab.matrices.transfer_matrices import min_max
 
 

@@ -1,7 +1,7 @@
 """Callbacks: displays of a run, TensorBoard, your own."""
 
 from sdmbtl.callbacks.callback_list import CallbackList
-from sdmbtl.callbacks.displays import LineDisplay, NotebookDisplay, make_displays
+from sdmbtl.callbacks.displays import LineDisplay, make_displays
 from sdmbtl.callbacks.event import Callback, Event, Pace, Stage
 from sdmbtl.callbacks.progress import RunProgress
 from sdmbtl.callbacks.tensorboard import TensorBoardWriter
@@ -11,7 +11,6 @@ __all__ = [
     "CallbackList",
     "Event",
     "LineDisplay",
-    "NotebookDisplay",
     "Pace",
     "RunProgress",
     "Stage",

@@ -1,18 +1,16 @@
-"""Displays of a run: in a log, in a notebook, on a terminal."""
+"""Displays of a run: on a terminal, or as lines."""
 
 from __future__ import annotations
 
 import logging
 import sys
 import threading
-import time
 from collections.abc import Callable
 from functools import partial
 from importlib.util import find_spec
-from typing import TYPE_CHECKING, Any, Literal, Self
-from uuid import uuid4
+from typing import TYPE_CHECKING, Literal, Self
 
-from sdmbtl.callbacks.event import Callback, Event, Stage
+from sdmbtl.callbacks.event import Callback, Event
 from sdmbtl.callbacks.progress import RunProgress
 from sdmbtl.checks import short_text
 from sdmbtl.errors import StudyError
@@ -20,11 +18,6 @@ from sdmbtl.wording import printable
 
 if TYPE_CHECKING:
     from sdmbtl.studies import Study
-
-#: Width of a bar of characters.
-BAR_WIDTH = 24
-#: Seconds between two updates in a notebook: each is a message to the browser.
-UPDATE_EVERY = 0.5
 
 logger = logging.getLogger("sdmbtl")
 
@@ -70,51 +63,6 @@ class LineDisplay:
             self._write(printable(text))
 
 
-class NotebookDisplay:
-    """Shows a line for each policy, and a bar below: text that is replaced, without widgets.
-
-    Args:
-        progress: The progress of the run.
-    """
-
-    def __init__(self, progress: RunProgress) -> None:
-        self._progress = progress
-        self._id, self._lines = uuid4().hex, [progress.header()]
-        self._stage: Stage | None = None
-        self._updated = 0.0
-
-    def __enter__(self) -> Self:
-        self._show(update=False)
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self._show(is_over=True)
-
-    def __call__(self, event: Event) -> None:
-        """Add the lines of an event and move the bar; a new stage is shown at once."""
-        lines = self._progress.take(event)
-        self._lines += lines
-        late = time.monotonic() - self._updated >= UPDATE_EVERY
-        if lines or event.stage != self._stage or late:
-            self._stage = event.stage
-            self._show()
-
-    def _show(self, *, update: bool = True, is_over: bool = False) -> None:
-        from IPython.display import display, update_display
-
-        self._updated = time.monotonic()
-        progress = self._progress
-        share = progress.share_done()
-        bar = ""
-        if share is not None:
-            filled = round(BAR_WIDTH * share)
-            bar = f"|{'█' * filled}{' ' * (BAR_WIDTH - filled)}| "
-        now = [progress.current_row(), f"{bar}{progress.activity()}", progress.footer()]
-        text = "\n".join([*self._lines, *([] if is_over else now)])
-        show: Any = update_display if update else display
-        show({"text/plain": printable(text, keep="\n")}, raw=True, display_id=self._id)
-
-
 def make_displays(
     study: Study,
     progress: bool | Literal["auto"] = "auto",
@@ -126,8 +74,8 @@ def make_displays(
 
     Args:
         study: The study that is run.
-        progress: Whether the run is shown. "auto": in a notebook, and on a terminal by Rich, but
-            not where `logging` shows its lines already.
+        progress: Whether the run is shown. "auto": on a terminal by Rich, in a notebook as lines,
+            but not where `logging` shows its lines already.
         log_every: Seconds between two lines about the current activity; None for none of them.
         budget: Policies to be finished in all, if known.
         time_limit: Seconds for this run, if limited.
@@ -150,9 +98,6 @@ def make_displays(
     if progress is False or (progress == "auto" and displays):
         return displays
     shown = RunProgress(study, budget, time_limit)
-    ipython = sys.modules.get("IPython")  # a process of a notebook has imported it
-    if ipython is not None and hasattr(ipython.get_ipython(), "kernel"):
-        return [*displays, NotebookDisplay(shown)]
     if sys.stderr.isatty() and find_spec("rich") is not None:
         from sdmbtl.callbacks.terminal_display import TerminalDisplay
         from sdmbtl.console import PlainConsole
@@ -160,6 +105,7 @@ def make_displays(
         console = PlainConsole(stderr=True)
         if console.is_interactive:
             return [*displays, TerminalDisplay(shown, console)]
-    if progress is True:
+    ipython = sys.modules.get("IPython")  # a process of a notebook has imported it
+    if progress is True or (ipython is not None and hasattr(ipython.get_ipython(), "kernel")):
         displays.append(LineDisplay(shown, partial(print, file=sys.stderr, flush=True), log_every))
     return displays

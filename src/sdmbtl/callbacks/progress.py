@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING
 from sdmbtl.callbacks.event import Event
 from sdmbtl.wording import (
     clock,
-    coverage_text,
     figure,
     gain_figure,
+    level_figure,
     printable,
     short_count,
     trained_on,
@@ -89,12 +89,11 @@ class RunProgress:
         steps = None if trial.run is None else trial.run.steps
         known = self._study.return_range
         span = None if known is None else known[1] - known[0]
-        coverage = self._study.share(self._performance)
         return _row(
             str(trial.id),
             *self._source(trial),
             "" if steps is None else short_count(steps),
-            figure(self._performance) if coverage is None else coverage_text(coverage),
+            level_figure(self._performance, self._study.share(self._performance)),
             "" if math.isnan(gain) else gain_figure(gain, span),
         )
 

@@ -2,24 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import replace as replace_fields
+from collections.abc import Mapping
 from shlex import quote
-from typing import TYPE_CHECKING, Annotated, Any, Literal
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
-from rich.text import Text
 
-from sdmbtl.checks import known_options, short_text
+from sdmbtl.checks import check_int, known_options
 from sdmbtl.cli.options import ContextOption, JsonOption, StudyArgument, WaitOption
-from sdmbtl.cli.output import (
-    ArgumentError,
-    note,
-    note_console,
-    print_json,
-    print_lines,
-    result_console,
-)
+from sdmbtl.cli.output import ArgumentError, note, print_json, print_lines, say
 from sdmbtl.cli.parsing import (
     match_shown_target,
     parse_context,
@@ -27,26 +18,20 @@ from sdmbtl.cli.parsing import (
     parse_settings,
     read_json_documents,
 )
+from sdmbtl.console import PlainConsole
 from sdmbtl.contexts import Source
-from sdmbtl.errors import BusyError, DuplicateTellError, SdmbtlError
-from sdmbtl.wording import counted
+from sdmbtl.errors import DuplicateTellError
+from sdmbtl.wording import counted, shown_context
 
 if TYPE_CHECKING:
-    from sdmbtl.selectors import Trial
-    from sdmbtl.selectors.base import TellOptions
     from sdmbtl.studies import Study
 
 #: Fields of a trial that `ask` prints; those of regions only for a region or a parent.
-ASKED = ("id", "context", "strategy", "structure", "model", "reason", "numbers", "attributes")
-ASKED_OF_REGIONS = ("width", "region", "parent", "steps")
+_ASKED = ("id", "context", "strategy", "structure", "model", "reason", "numbers", "attributes")
+_ASKED_OF_REGIONS = ("width", "region", "parent", "steps")
 
 #: Keys of a row: everything that `ask` prints, and results.
-_ROW_KEYS = (*ASKED, *ASKED_OF_REGIONS, "returns", "source_return", "lease")
-
-AttributeOption = Annotated[
-    list[str] | None,
-    typer.Option("--attribute", metavar="KEY=VALUE", help="Note to keep, such as job=4711."),
-]
+_ROW_KEYS = (*_ASKED, *_ASKED_OF_REGIONS, "returns", "source_return", "lease")
 
 
 def ask(
@@ -74,7 +59,6 @@ def ask(
             help="Time until the context is given to the next asker, unless reported or renewed.",
         ),
     ] = None,
-    attribute: AttributeOption = None,
     wait: WaitOption = 30.0,
 ) -> None:
     """Choose contexts to be trained elsewhere.
@@ -93,7 +77,6 @@ def ask(
             "--selector, --selector-option and --seed belong to a new study: give --space "
             "FILE.toml too. A recorded study keeps its own."
         )
-    attributes = parse_settings(attribute, "--attribute")
     seconds = None if lease is None else parse_seconds(lease, "--lease")
     made: dict[str, Any] = {
         "space": space,
@@ -102,26 +85,16 @@ def ask(
         "seed": seed or 0,
     }
     study = Study.open(path, wait=wait, **({} if space is None else made))
-    trials = study.ask(n, lease=seconds, attributes=attributes)
-    console = note_console()
+    trials = study.ask(n, lease=seconds)
     for trial in trials:
-        if console.is_terminal:
-            console.print(Text(f"Train on {study.space.describe(trial.source)}"))
-            console.print(Text(f"Why: {trial.reason}"))
-            command = f"sdmbtl tell {quote(str(study.path))} ROW.json --id {trial.id}"
-            console.print(Text(f"Then: {command}"), soft_wrap=True)
-        print_json(_asked_fields(study, trial), in_one_line=True)
+        hidden = () if trial.width else ("width", "region")
+        more = {key: getattr(trial, key) for key in _ASKED_OF_REGIONS if key not in hidden}
+        more["lease"] = study.lease_of(trial)
+        asked = {key: getattr(trial, key) for key in _ASKED}
+        asked |= {key: value for key, value in more.items() if value is not None}
+        print_json(asked, in_one_line=True)
     if len(trials) < n:
         note(f"Only {counted(len(trials), 'context')} of {n} could be chosen: no others are left.")
-
-
-def _asked_fields(study: Study, trial: Trial) -> dict[str, Any]:
-    """Return the fields of a trial that `ask` prints."""
-    hidden = () if trial.width else ("width", "region")
-    more = {key: getattr(trial, key) for key in ASKED_OF_REGIONS if key not in hidden}
-    more["lease"] = study.lease_of(trial)
-    asked = {key: getattr(trial, key) for key in ASKED}
-    return asked | {key: value for key, value in more.items() if value is not None}
 
 
 def renew(
@@ -162,9 +135,6 @@ def tell(
     cancelled: Annotated[
         bool, typer.Option("--cancelled", help="Report of a stopped run; may be chosen again.")
     ] = False,
-    repeat: Annotated[
-        bool, typer.Option("--repeat", help="One more policy trained on the same context.")
-    ] = False,
     replace: Annotated[
         bool, typer.Option("--replace", help="Correction of an earlier or forgotten row.")
     ] = False,
@@ -175,7 +145,6 @@ def tell(
         str | None,
         typer.Option(metavar="TEXT", help="Reason of --failed, --replace or --forget."),
     ] = None,
-    attribute: AttributeOption = None,
     lease: Annotated[
         int | None, typer.Option(metavar="N", help="Number of the lease, unless the row has it.")
     ] = None,
@@ -192,200 +161,116 @@ def tell(
     from sdmbtl.studies import Study
     from sdmbtl.studies.describe import status_lines
 
-    chosen = [
-        name
-        for name, given in {
-            "--failed": failed,
-            "--cancelled": cancelled,
-            "--repeat": repeat,
-            "--replace": replace,
-            "--forget": forget,
-        }.items()
-        if given
-    ]
+    kinds = {
+        "--failed": failed,
+        "--cancelled": cancelled,
+        "--replace": replace,
+        "--forget": forget,
+    }
+    chosen = [name for name, given in kinds.items() if given]
     if len(chosen) > 1:
         raise ArgumentError(f"{' and '.join(chosen)} exclude each other. Give one of them.")
-    without_row = failed or cancelled or forget
-    if row is None and not without_row:
+    if (row is None) != (failed or cancelled or forget):
         raise ArgumentError(
-            "The returns are missing. Give a JSON file, or - for the standard input; or "
-            "--failed, --cancelled or --forget."
+            "Give either returns, as a JSON file or - for the standard input, or one of --failed, "
+            "--cancelled and --forget, which have no returns."
         )
-    if row is not None and without_row:
-        raise ArgumentError(f"{chosen[0]} has no returns. Leave the file out.")
     if reason is not None and not (failed or replace or forget):
         raise ArgumentError("--reason belongs to --failed, --replace or --forget. Give one too.")
-    attributes = parse_settings(attribute, "--attribute")
-    reports = _read_rows(row, number, context, lease)
+    named: dict[str, Any] = {"id": number, "lease": lease}
+    named["context"] = parse_context(context) if context else None
+    rows: list[dict[str, Any]] = [{"returns": None}] if row is None else _read_rows(row)
+    named = {key: value for key, value in named.items() if value is not None}
+    if named and len(rows) > 1:
+        raise ArgumentError("--id, --context and --lease name one policy. Give 'id' in each row.")
+    if any(rows[0].get(key, value) != value for key, value in named.items()):
+        raise ArgumentError("The options and the row name different policies. Correct one of them.")
+    rows[0] |= named
     study = Study.open(path, wait=wait)
-    if forget:
-        trial = study.forget(_named_policy(study, reports[0]), reason=reason)
-        again = f"sdmbtl tell {quote(str(path))} ROW.json --id {trial.id} --replace"
-        source = study.space.describe(trial.source)
-        recorded = [f"Policy {trial.id}, {source}: forgotten; its row is kept. Undo: {again}"]
-    else:
-        status: Literal["finished", "failed", "cancelled"] = (
-            "failed" if failed else "cancelled" if cancelled else "finished"
-        )
-        how: TellOptions = {"status": status, "repeat": repeat, "correct": replace}
-        if replace:
-            how["reason"] = reason
-        error = reason if failed else None
-        recorded = _tell_rows(study, reports, error, how, attributes)
+    for each in rows:
+        policy, before = _find_policy(study, each), study.trials
+        if forget:
+            trial = study.forget(policy, reason=reason)
+            again = f"sdmbtl tell {quote(str(path))} ROW.json --id {trial.id} --replace"
+            became = f"forgotten; its row is kept. Undo: {again}"
+        else:
+            try:
+                trial = study.tell(
+                    policy,
+                    each["returns"],
+                    error=reason if failed else None,
+                    lease=each.get("lease"),
+                    status="failed" if failed else "cancelled" if cancelled else "finished",
+                    source_return=each.get("source_return"),
+                    correct=replace,
+                    reason=reason if replace else None,
+                )
+            except DuplicateTellError:
+                raise ArgumentError(
+                    "This policy was reported before. To replace its row, give --replace."
+                ) from None
+            became = f"recorded as {trial.status}."
+            if any(trial is known for known in before):
+                became = "not recorded; it was reported before, or its lease is stale."
+            elif each.get("attributes"):
+                study.annotate(trial, **each["attributes"])
+        if not as_json:
+            say(f"Policy {trial.id}, {study.space.describe(trial.source)}: {became}")
     if as_json:
         print_json(study.status())
     else:
-        print_lines(result_console(), *recorded, *status_lines(study.snapshot())[1:])
+        print_lines(PlainConsole(), *status_lines(study.snapshot())[1:])
 
 
-def _read_rows(
-    row: str | None, number: int | None, context: list[str] | None, lease: int | None
-) -> list[dict[str, Any]]:
-    """Return the rows to report, completed by the options that name the only one."""
-    documents = [{"returns": None}] if row is None else read_json_documents(row)
+def _read_rows(name: str) -> list[dict[str, Any]]:
+    """Return the rows of a file, each as an object with "returns"."""
+    documents = read_json_documents(name)
     only = documents[0] if len(documents) == 1 else None
     if isinstance(only, list) and only and all(isinstance(inner, dict) for inner in only):
         documents = only
-    rows = [_check_row(document) for document in documents]
-    named: dict[str, Any] = {
-        "id": number,
-        "context": parse_context(context) if context else None,
-        "lease": lease,
-    }
-    named = {key: value for key, value in named.items() if value is not None}
-    if named and len(rows) > 1:
-        raise ArgumentError(
-            "--id, --context and --lease name one policy. Write 'id' into each row instead."
-        )
-    for key, value in named.items():
-        if rows[0].get(key, value) != value:
+    rows = []
+    for document in documents:
+        row = {"returns": document} if isinstance(document, list) else document
+        if not isinstance(row, dict) or "returns" not in row:
+            got = list(row) if isinstance(row, dict) else type(row).__name__
             raise ArgumentError(
-                f"--{key} and the row name different policies: {short_text(value)} and "
-                f"{short_text(rows[0][key])}. Leave one of them out, or correct it."
+                "A row is a list with a return for each target, or an object with such a list as "
+                f"'returns'. Got {got} instead."
             )
-    return [{**rows[0], **named}] if named else rows
+        known_options("a row", row, _ROW_KEYS, error=ArgumentError)
+        for key in ("id", "lease"):
+            if key in row:
+                check_int(key, row[key], low=0, error=ArgumentError)
+        for key in ("context", "attributes"):
+            if not isinstance(row.get(key, {}), dict):
+                raise ArgumentError(f"The {key!r} of a row is an object, as 'ask' printed it.")
+        rows.append(row)
+    return rows
 
 
-def _check_row(document: Any) -> dict[str, Any]:
-    """Return a row as an object with "returns"; refuse what is neither that nor a list."""
-    if isinstance(document, list):
-        return {"returns": document}
-    if not isinstance(document, dict) or not isinstance(document.get("returns", ""), list | None):
-        got = list(document) if isinstance(document, dict) else type(document).__name__
-        raise ArgumentError(
-            "A row is a list with a return for each target, or an object with such a list as "
-            f"'returns'. Got {got} instead."
-        )
-    known_options("a row", document, _ROW_KEYS, error=ArgumentError)
-    for key, kind, what in (
-        ("id", int, "the whole number of a policy"),
-        ("lease", int, "the whole number of a lease"),
-        ("context", dict, "an object with a value for each dimension"),
-        ("attributes", dict, "an object"),
-    ):
-        value = document.get(key, kind())
-        if not isinstance(value, kind) or isinstance(value, bool):
-            raise ArgumentError(
-                f"The {key!r} of a row is {what}, as 'sdmbtl ask' printed it. "
-                f"Got {short_text(value)} instead."
-            )
-    return document
-
-
-def _tell_rows(
-    study: Study,
-    rows: Sequence[Mapping[str, Any]],
-    error: str | None,
-    how: TellOptions,
-    attributes: Mapping[str, Any],
-) -> list[str]:
-    """Record rows and return a sentence for each.
-
-    Raises:
-        SdmbtlError: If one cannot be recorded; those before it are.
-    """
-    recorded = []
-    for place, row in enumerate(rows):
-        before = study.trials
-        try:
-            named = _named_policy(study, row)
-            if how["repeat"] and isinstance(named, int):
-                named = study.trials[named].source
-            options: TellOptions = {**how, "source_return": row.get("source_return")}
-            trial = study.tell(
-                named, row["returns"], error=error, lease=row.get("lease"), **options
-            )
-            attached = {**row.get("attributes", {}), **attributes}
-            if attached and not any(trial is known for known in before):
-                study.annotate(trial, **attached)
-        except SdmbtlError as problem:
-            if isinstance(problem, DuplicateTellError):
-                problem = _explain_duplicate(study, named)
-            if len(rows) == 1:
-                raise problem from None
-            kept = f"; {place} before it {'is' if place == 1 else 'are'} recorded" if place else ""
-            kind = BusyError if isinstance(problem, BusyError) else ArgumentError
-            raise kind(f"Row {place + 1} of {len(rows)}{kept}: {problem}") from None
-        became = f"recorded as {how['status']}"
-        if any(trial is known for known in before):  # nothing was recorded
-            lease = study.store.leases().get(trial.id)
-            is_late = lease is not None and row.get("lease", lease.token) != lease.token
-            became = "stale, because its lease had expired" if is_late else "was reported before"
-        recorded.append(f"Policy {trial.id}, {study.space.describe(trial.source)}: {became}.")
-    return recorded
-
-
-def _explain_duplicate(study: Study, named: int | Source) -> ArgumentError:
-    """Return an error for a policy that was reported before."""
-    if isinstance(named, int) and study.trials[named].status == "forgotten":
-        return ArgumentError(f"Policy {named} was forgotten. To record it again, give --replace.")
-    return ArgumentError(
-        f"This was reported before; 'sdmbtl status {quote(str(study.path))}' shows what is "
-        "recorded. To replace it, give --replace; for another policy of its context, --repeat."
-    )
-
-
-def _named_policy(study: Study, row: Mapping[str, Any]) -> int | Source:
-    """Return the policy of a row: by number, by its source, or the only one that is pending.
-
-    Raises:
-        ArgumentError: If there is none, or its number and its source differ.
-    """
-    source = None
+def _find_policy(study: Study, row: Mapping[str, Any]) -> int | Source:
+    """Return the policy of a row: by number, by its source, or the only one that is pending."""
+    space, trials = study.space, study.trials
     if "context" in row:
-        center = match_shown_target(dict(row["context"]), study.space)
-        how = {key: row[key] for key in ("width", "parent", "steps") if key in row}
-        source = Source.at(study.space.vector(center), **how)
+        center = space.vector(match_shown_target(dict(row["context"]), space))
+        number = row.get("id")
+        if number is None:
+            how = {key: row[key] for key in ("width", "parent", "steps") if key in row}
+            return Source.at(center, **how)
+        if 0 <= number < len(trials):  # a row of another study would be recorded here otherwise
+            asked, given = trials[number].context, space.context(center)
+            if shown_context(asked) != shown_context(given):
+                raise ArgumentError(
+                    f"Policy {number} is the one for {shown_context(asked)}, but the row is for "
+                    f"{shown_context(given)}. Correct the id or the context."
+                )
     if "id" in row:
-        number: int = row["id"]
-        if not 0 <= number < len(study.trials):
-            raise ArgumentError(
-                f"There is no policy {number} in this study. 'sdmbtl status "
-                f"{quote(str(study.path))}' lists them."
-            )
-        trial = study.trials[number]
-        if source is not None and not _has_source(study, trial, source):
-            raise ArgumentError(
-                f"Policy {number} is the one for {study.space.describe(trial.source)}, but "
-                f"the row is for {study.space.describe(source)}. Correct the id or the context."
-            )
-        return number
-    if source is not None:
-        return source
+        return int(row["id"])
     pending = study.pending
     if len(pending) == 1:
         return pending[0].id
-    if not pending:
-        raise ArgumentError(
-            f"No policy is pending. Ask for one with 'sdmbtl ask {quote(str(study.path))}', or "
-            "give the context of a policy that was trained without being asked for: --context."
-        )
-    listed = "".join(f"\n  --id {t.id}  {study.space.describe(t.source)}" for t in pending)
-    raise ArgumentError(f"{len(pending)} policies are pending. Name one:{listed}")
-
-
-def _has_source(study: Study, trial: Trial, source: Source) -> bool:
-    """Return whether a row's source is that of a trial; without a width its centre is enough."""
-    if source == Source(source.center):
-        source = replace_fields(trial.source, center=source.center)
-    return trial in study.selector.history.with_source(source)
+    listed = "".join(f"\n  --id {t.id}  {space.describe(t.source)}" for t in pending)
+    raise ArgumentError(
+        f"{counted(len(pending), 'policy is', 'policies are')} pending. Name one by --id, or the "
+        f"context of a policy that was not asked for by --context.{listed}"
+    )

@@ -10,9 +10,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from sdmbtl.cli.options import JsonOption
+from sdmbtl.cli.options import EnvironmentSettings, JsonOption
 from sdmbtl.cli.output import ArgumentError, print_json, say
-from sdmbtl.cli.parsing import make_family_from
 from sdmbtl.errors import TrainerError
 
 if TYPE_CHECKING:
@@ -52,22 +51,20 @@ def environments(as_json: JsonOption = False) -> None:
 def _describe_family(family: EnvironmentFamily) -> dict[str, Any]:
     from sdmbtl.training.registry import recommended_trainer
 
-    spaces = {name: family.space(name) for name in family.ranges}
+    spaces = {}
+    for name in family.ranges:
+        space = family.space(name)
+        dimensions = {
+            n: {"low": d.low, "high": d.high, "levels": len(d.knots), "scale": d.scale}
+            for n, d in space.dimensions.items()
+        }
+        spaces[name] = {"targets": len(space), "dimensions": dimensions}
     return {
         "name": family.name,
         "features": dict(family.defaults),
         "return_range": family.return_range,
         "trainer": recommended_trainer(),
-        "spaces": {
-            name: {
-                "targets": len(space),
-                "dimensions": {
-                    n: {"low": d.low, "high": d.high, "levels": len(d.knots), "scale": d.scale}
-                    for n, d in space.dimensions.items()
-                },
-            }
-            for name, space in spaces.items()
-        },
+        "spaces": spaces,
     }
 
 
@@ -105,15 +102,15 @@ def trainers(
         return
     if env is None and space is not None:
         raise ArgumentError(f"--space {space} is for an environment. Give ENV after NAME.")
-    family = None if env is None else make_family_from(env, space, None, None)
+    family = None if env is None else EnvironmentSettings(space=space).make_family(env)
     found = list_settings(recommended_trainer() if name == AUTO else name, family, algorithm)
     if as_json:
         print_json([asdict(setting) for setting in found])
         return
     for setting in found:
-        value = "not set" if setting.default is None else _as_given(setting.default)
+        value = "not set" if setting.default is None else json.dumps(setting.default)
         if family is not None and setting.recommended is not None:
-            value += f"  ({family.name}: {_as_given(setting.recommended)})"
+            value += f"  ({family.name}: {json.dumps(setting.recommended)})"
         say(f"{setting.name} = {value}\n{_wrap(setting.meaning)}")
 
 
@@ -126,11 +123,6 @@ def _describe_trainer(name: str) -> dict[str, Any]:
         return {"name": name, "purpose": str(error), "starts_from_parent": None}
     purpose = (inspect.getdoc(found) or "").partition("\n")[0]
     return {"name": name, "purpose": purpose, "starts_from_parent": found.starts_from_parent}
-
-
-def _as_given(value: object) -> str:
-    """Return a value as --set takes it."""
-    return value if isinstance(value, str) else json.dumps(value)
 
 
 def _wrap(text: str) -> str:

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from shlex import quote
-from typing import TYPE_CHECKING, Annotated, Any
+import math
+from operator import itemgetter
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
@@ -17,22 +17,20 @@ from sdmbtl.cli.options import (
 )
 from sdmbtl.cli.output import (
     ArgumentError,
-    context_cells,
-    context_table,
     print_json,
     print_lines,
-    result_console,
     say,
     warnings_as_notes,
 )
 from sdmbtl.cli.signals import StopSignals
-from sdmbtl.wording import counted, coverage_text, figure
+from sdmbtl.console import PlainConsole
+from sdmbtl.wording import counted, coverage_text, shown_context
 
 if TYPE_CHECKING:
     from sdmbtl.studies import Study
 
 #: Contexts that are listed as the worst ones.
-WORST = 5
+_WORST = 5
 
 
 def evaluate(
@@ -60,7 +58,12 @@ def evaluate(
     as_json: JsonOption = False,
 ) -> None:
     """Play new episodes, in each context with the policy chosen for it."""
+    import numpy as np
+
+    from sdmbtl.contexts import ContextSpace, Interval
     from sdmbtl.studies import Study
+    from sdmbtl.studies.describe import covered_text
+    from sdmbtl.transfer import coverage_of, mean_of
 
     study = Study.open(path, accept_changes=accept_changes, trust=trust)
     _ = study.training  # refuses a study without environments, or with changed ones
@@ -72,7 +75,12 @@ def evaluate(
             )
         _evaluate_missing(study, eval_processes, as_json=as_json)
         return
-    contexts = list(study.space) if samples is None else _sample_contexts(study, samples, seed)
+    space = study.space
+    contexts = list(space)
+    if samples is not None:  # evenly in the box, on the scale of each dimension
+        box = dict.fromkeys(space.names, Interval(0.0, 1.0))
+        units = ContextSpace.sample(samples, seed=seed, **box).targets
+        contexts = [space.context(vector) for vector in space.from_unit(units)]
     signals = StopSignals()
     with signals.ending_with(lambda: "Interrupted; nothing was changed."), warnings_as_notes():
         returns = study.evaluate(
@@ -82,17 +90,47 @@ def evaluate(
             eval_processes=eval_processes,
             progress=lambda *_: signals.check(),
         )
-    result = {
-        "path": str(path),
-        "contexts": "targets" if samples is None else "samples",
-        "episodes": returns.shape[1],
-        "seed": seed,
-        **_summarise(study, contexts, returns.mean(axis=1)),
-    }
+    means = returns.mean(axis=1)  # NaN where the evaluation failed
+    played = [
+        {"context": context, "mean": mean}
+        for context, mean in zip(contexts, means.tolist(), strict=True)
+        if not math.isnan(mean)
+    ]
+    known = means[~np.isnan(means)]
+    covered = coverage_of(known, study.selector.rows.returns, study.return_range)
+    worst = sorted(played, key=itemgetter("mean"))[:_WORST]
+    failed = len(contexts) - len(played)
+    mean, coverage = mean_of(known), study.share(mean_of(known))
     if as_json:
-        print_json(result)
-    else:
-        _print_evaluation(result, list(study.space.names))
+        print_json(
+            {
+                "path": str(path),
+                "contexts": "targets" if samples is None else "samples",
+                "episodes": returns.shape[1],
+                "seed": seed,
+                "count": len(played),
+                "failed": failed,
+                "mean": mean,
+                "coverage": coverage,
+                "covered": None if covered is None else covered.to_dict(),
+                "worst": worst,
+                "by_context": played,
+            }
+        )
+        return
+    where = "targets" if samples is None else "contexts between the targets"
+    episodes_each = counted(returns.shape[1], "new episode")
+    lines = [f"{episodes_each} on each of {len(played)} {where}: mean return {mean:.4g}"]
+    if failed:
+        lines.append(f"Evaluation failed on {failed} more, which are not counted")
+    if coverage is not None:
+        lines.append(f"Coverage {coverage_text(coverage)}")
+    if covered is not None:
+        noun = "tasks" if samples is None else "contexts"
+        lines.append(covered_text(covered.worst_tenth, covered.near_best, noun))
+    lines += ["", "Worst contexts:"]
+    lines += [f"  mean return {e['mean']:.4g}: {shown_context(e['context'])}" for e in worst]
+    print_lines(PlainConsole(), *lines)
 
 
 def _evaluate_missing(study: Study, eval_processes: int | None, *, as_json: bool) -> None:
@@ -103,88 +141,11 @@ def _evaluate_missing(study: Study, eval_processes: int | None, *, as_json: bool
     if as_json:
         print_json({"path": str(study.path), **counts})
         return
-    if not counts["missing"]:
-        say("Nothing is missing: every policy was evaluated on all targets.")
-        return
-    filled = counts["missing"] - counts["left"]
-    say(
-        f"{counted(counts['missing'], 'return was', 'returns were')} missing: {filled} filled in, "
-        f"{counts['left']} left."
-    )
-    for entry in study.status()["rounds"]:
-        if entry["failed_targets"]:
-            failed = counted(entry["failed_targets"], "target")
-            say(f"policy {entry['id']}, {failed}: {entry['first_target_error']}")
-
-
-def _sample_contexts(study: Study, count: int, seed: int) -> list[dict[str, float]]:
-    """Draw contexts that fill the box evenly, on the scale of each dimension."""
-    from sdmbtl.contexts import ContextSpace, Interval
-
-    box = dict.fromkeys(study.space.names, Interval(0.0, 1.0))
-    units = ContextSpace.sample(count, seed=seed, **box).targets
-    return [study.space.context(vector) for vector in study.space.from_unit(units)]
-
-
-def _summarise(study: Study, contexts: list[dict[str, float]], means: Any) -> dict[str, Any]:
-    """Return mean, coverage and worst contexts of (n,) mean returns, NaN where that failed."""
-    import numpy as np
-    import scipy
-
-    from sdmbtl.transfer import coverage_of, mean_of
-
-    evaluated = np.flatnonzero(~np.isnan(means))
-    failed, means = len(means) - len(evaluated), means[evaluated]
-    mean = mean_of(means)
-    interval = None
-    if len(means) > 1:  # 95 % by Student's t, within the possible returns
-        error = means.std(ddof=1) / np.sqrt(len(means))
-        margin = float(scipy.special.stdtrit(len(means) - 1, 0.975) * error)
-        low, high = study.return_range or (-np.inf, np.inf)
-        interval = [max(mean - margin, low), min(mean + margin, high)]
-    by_context = [
-        {"context": contexts[i], "mean": m} for i, m in zip(evaluated, means.tolist(), strict=True)
-    ]
-    covered = coverage_of(means, study.selector.rows.returns, study.return_range)
-    return {
-        "count": len(means),
-        "failed": failed,
-        "mean": mean,
-        "interval": interval,
-        "coverage": study.share(mean),
-        "covered": None if covered is None else covered.to_dict(),
-        "worst": [by_context[i] for i in means.argsort(kind="stable")[:WORST]],
-        "by_context": by_context,
-    }
-
-
-def _print_evaluation(result: Mapping[str, Any], names: list[str]) -> None:
-    from sdmbtl.studies.describe import covered_text
-
-    is_sample = result["contexts"] != "targets"
-    of = "contexts between the targets" if is_sample else "targets"
-    interval = ""
-    if result["interval"] is not None:
-        low, high = result["interval"]
-        interval = f", 95 % interval {low:.4g} to {high:.4g}"
-    lines = [
-        f"{counted(result['episodes'], 'new episode')} on each of {result['count']} {of}",
-        f"Mean return {result['mean']:.4g}{interval} over contexts",
-    ]
-    if result["failed"]:
-        lines.append(f"Evaluation failed on {result['failed']} more, which are not counted")
-    if result["coverage"] is not None:
-        lines.append(f"Coverage {coverage_text(result['coverage'])}")
-    if result["covered"] is not None:
-        covered = result["covered"]
-        noun = "contexts" if is_sample else "tasks"
-        lines.append(covered_text(covered["worst_tenth"], covered["within_5_percent"], noun))
-    table = context_table((), names, ["mean return"])
-    for entry in result["worst"]:
-        table.add_row(*context_cells(entry["context"]), figure(entry["mean"]))
-    console = result_console()
-    print_lines(console, *lines, "", "Worst contexts:")
-    console.print(table)
+    say(f"{counted(counts['missing'], 'return')} missing before, {counts['left']} now.")
+    for entry in study.snapshot().rounds:
+        if entry.failed_targets:
+            failed = counted(entry.failed_targets, "target")
+            say(f"policy {entry.trial.id}, {failed}: {entry.first_target_error}")
 
 
 def doctor(
@@ -209,9 +170,5 @@ def doctor(
                 say(f"{'':<8}  -> {finding.remedy}")
         if diagnosis.healthy:
             say("The study is healthy.")
-        elif not repair and any("--repair" in (f.remedy or "") for f in diagnosis.findings):
-            say(f"Repair with: sdmbtl doctor {quote(str(path))} --repair")
-        elif repair and not diagnosis.repaired:
-            say("--repair can do nothing about this.")
     if not diagnosis.healthy:
         raise typer.Exit(1)

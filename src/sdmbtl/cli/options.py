@@ -14,14 +14,13 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, fields, is_dataclass
 from functools import wraps
 from pathlib import Path
-from shlex import quote
 from typing import TYPE_CHECKING, Annotated, Any, ClassVar, get_type_hints
 
 import typer
 
 from sdmbtl.checks import did_you_mean, known_name, short_text
 from sdmbtl.cli.output import ArgumentError
-from sdmbtl.cli.parsing import make_family_from, parse_seconds, parse_settings, trainer_settings
+from sdmbtl.cli.parsing import parse_seconds, parse_settings
 from sdmbtl.execution import EXECUTORS
 
 if TYPE_CHECKING:
@@ -105,7 +104,14 @@ class EnvironmentSettings:
 
     def make_family(self, env: str) -> EnvironmentFamily:
         """Make the environments of ENV."""
-        return make_family_from(env, self.space, self.levels, self.option)
+        from sdmbtl.environments import make_family
+
+        given, space = parse_settings(self.option, "--option"), self.space
+        file = Path(space) if space is not None and Path(space).is_file() else None
+        family = make_family(env, space=file or space, **given)
+        if self.levels is None:
+            return family
+        return make_family(env, space=family.space(None if file else space, self.levels), **given)
 
 
 @dataclass(frozen=True)
@@ -150,7 +156,8 @@ class TrainingSettings:
     @property
     def keywords(self) -> dict[str, Any]:
         """Keywords of `Study.open`."""
-        options = trainer_settings(self.set_, self.steps)
+        options = parse_settings(self.set_, "--set")
+        options |= {} if self.steps is None else {"total_timesteps": self.steps}
         return {"trainer": self.trainer, "trainer_options": options, "episodes": self.episodes}
 
 
@@ -256,30 +263,25 @@ class OutputSettings:
             check_tensorboard(self.tensorboard)
 
 
-def to_options(settings: StopSettings | ExecutionSettings) -> str:
-    """Return settings as the options that give them again, each after a space."""
-    words = []
-    for each in fields(settings):
-        value = getattr(settings, each.name)
-        if value is None or value == each.default:
-            continue
-        name = f" --{each.name.replace('_', '-')}"
-        given = value if isinstance(value, list) else [value]
-        words += [name if value is True else f"{name} {quote(str(one))}" for one in given]
-    return "".join(words)
-
-
 def with_settings(command: Callable[..., None]) -> Callable[..., None]:
     """Give a command an option for each field of the dataclasses among its parameters."""
     hints = get_type_hints(command, include_extras=True)
     groups: dict[str, Any] = {name: kind for name, kind in hints.items() if is_dataclass(kind)}
     parameters = []
     for parameter in inspect.signature(command).parameters.values():
-        if parameter.name in groups:
-            parameters += _parameters(groups[parameter.name])
-        else:
-            kind = hints[parameter.name]
-            parameters.append(parameter.replace(annotation=kind, kind=parameter.KEYWORD_ONLY))
+        given = parameter.replace(annotation=hints[parameter.name], kind=parameter.KEYWORD_ONLY)
+        group = groups.get(parameter.name)
+        if group is None:
+            parameters.append(given)
+            continue
+        kinds = get_type_hints(group, include_extras=True)
+        for each in fields(group):
+            kind = kinds[each.name]
+            if "about" in each.metadata:
+                about = {"rich_help_panel": group.panel, **each.metadata["about"]}
+                kind = Annotated[kind, typer.Option(*each.metadata["names"], **about)]
+            option = given.replace(name=each.name, default=each.default, annotation=kind)
+            parameters.append(option)
 
     @wraps(command)
     def with_options(**given: Any) -> None:
@@ -291,23 +293,6 @@ def with_settings(command: Callable[..., None]) -> Callable[..., None]:
 
     with_options.__signature__ = inspect.Signature(parameters)  # type: ignore[attr-defined]
     return with_options
-
-
-def _parameters(settings: Any) -> list[inspect.Parameter]:
-    """Return the options of a dataclass as parameters for Typer."""
-    hints = get_type_hints(settings, include_extras=True)
-    found = []
-    for each in fields(settings):
-        kind = hints[each.name]
-        if "about" in each.metadata:
-            about = {"rich_help_panel": settings.panel, **each.metadata["about"]}
-            kind = Annotated[kind, typer.Option(*each.metadata["names"], **about)]
-        found.append(
-            inspect.Parameter(
-                each.name, inspect.Parameter.KEYWORD_ONLY, default=each.default, annotation=kind
-            )
-        )
-    return found
 
 
 def _read_config(context: typer.Context, path: Path | None) -> Path | None:
@@ -322,10 +307,7 @@ def _read_config(context: typer.Context, path: Path | None) -> Path | None:
         return None
     from sdmbtl.contexts.toml import read_toml
 
-    try:
-        data = read_toml(path)
-    except OSError as error:
-        raise ArgumentError(f"--config {str(path)!r} cannot be read: {error.strerror}.") from None
+    data = read_toml(path)
     table = data.get("run", {})
     if not isinstance(table, Mapping):
         raise ArgumentError(f"{path}: [run] is a table. Got {short_text(table)} instead.")
@@ -341,7 +323,11 @@ def _read_config(context: typer.Context, path: Path | None) -> Path | None:
                 f"{path}: [run] has {key!r}, which 'sdmbtl {context.info_name}' does not take."
                 f"{did_you_mean(key, known)}"
             )
-        defaults[name] = _as_words(value)
+        if isinstance(value, Mapping):  # KEY=VALUE for each entry, as on the command line
+            value = [f"{k}={v if isinstance(v, str) else json.dumps(v)}" for k, v in value.items()]
+        elif not isinstance(value, str | bool):
+            value = json.dumps(value)
+        defaults[name] = value
     if "dimensions" in data:
         defaults.setdefault("space", str(path))
     space = table.get("space")
@@ -349,16 +335,6 @@ def _read_config(context: typer.Context, path: Path | None) -> Path | None:
         defaults["space"] = str(path.parent / space)
     context.default_map = {**defaults, **(context.default_map or {})}
     return path
-
-
-def _as_words(value: Any) -> Any:
-    """Return a value of a file as on the command line; a table is KEY=VALUE for each entry."""
-    if isinstance(value, Mapping):
-        return [
-            f"{key}={entry if isinstance(entry, str) else json.dumps(entry)}"
-            for key, entry in value.items()
-        ]
-    return value if isinstance(value, str | bool) else json.dumps(value)
 
 
 ConfigOption = Annotated[

@@ -9,7 +9,7 @@ import re
 import sqlite3
 import textwrap
 import warnings
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -22,11 +22,10 @@ from rich.text import Text
 from typer.core import TyperCommand, TyperGroup
 
 from sdmbtl.checks import short_text
-from sdmbtl.console import PlainConsole
 from sdmbtl.errors import BusyError, SdmbtlError
 from sdmbtl.files import write_atomically
 from sdmbtl.json_data import as_json
-from sdmbtl.wording import printable, shown_context
+from sdmbtl.wording import printable
 
 #: Exit status of a program that was interrupted.
 INTERRUPTED = 130
@@ -34,23 +33,9 @@ INTERRUPTED = 130
 #: Exit status if another process is at work: the same command succeeds later (EX_TEMPFAIL).
 TRY_AGAIN = 75
 
-#: Extras that install the packages of some commands.
-_EXTRAS = {
-    "gymnasium": "environments",
-    "safetensors": "environments",
-    "jax": "jax",
-    "jaxlib": "jax",
-    "matplotlib": "plots",
-    "stable_baselines3": "sb3",
-    "torch": "sb3",
-}
-
 #: Files by which directories of studies and portfolios are known, and files that are theirs.
 _MARKS = ("study.db", "study.backup.db", "portfolio.json")
 _STUDY_FILES = re.compile(r"study\..*|portfolio\.json|.*\.(safetensors|npz|lock)")
-
-#: Dimensions whose columns would be wider than this together share one column.
-_CONTEXT_WIDTH = 28
 
 
 class ArgumentError(SdmbtlError, ValueError):
@@ -85,16 +70,6 @@ class FriendlyErrorGroup(TyperGroup):
             fail(f"{where}{error.strerror}.")
         except sqlite3.Error as error:
             fail(f"The study's database cannot be used: {error}. Check who may read and write it.")
-        except ModuleNotFoundError as error:
-            package = (error.name or "").partition(".")[0]
-            if "pip install" in str(error):
-                fail(str(error))
-            if package not in _EXTRAS:
-                raise  # a defect
-            fail(
-                f"This needs {package}, which is not installed. Install it with: "
-                f"pip install 'sdmbtl[{_EXTRAS[package]}]'"
-            )
         except MemoryError as error:
             fail(f"There is not enough memory ({error}). Ask for less.")
         except KeyboardInterrupt:
@@ -104,14 +79,11 @@ class FriendlyErrorGroup(TyperGroup):
     def format_commands(self, ctx: Any, formatter: Any) -> None:
         """Write a section for each panel of commands."""
         del ctx
-        panels: dict[str, list[tuple[str, str]]] = {}
-        for name, command in self.commands.items():
-            panel = getattr(command, "rich_help_panel", None)
-            title = panel if isinstance(panel, str) else "Commands"
-            panels.setdefault(title, []).append((name, command.get_short_help_str(limit=200)))
-        for title, rows in panels.items():
-            with formatter.section(title):
-                formatter.write_dl(rows)
+        rows = [
+            (command, name, command.get_short_help_str(limit=200))
+            for name, command in self.commands.items()
+        ]
+        _write_panels(formatter, "Commands", rows)
 
 
 class PlainHelpCommand(TyperCommand):
@@ -123,16 +95,21 @@ class PlainHelpCommand(TyperCommand):
 
     def format_options(self, ctx: Any, formatter: Any) -> None:
         """Write a section for each panel of options."""
-        panels: dict[str, list[tuple[str, str]]] = {}
-        for parameter in self.get_params(ctx):
-            is_option = parameter.param_type_name == "option"
-            title = "Options" if is_option else "Arguments"
-            panel = getattr(parameter, "rich_help_panel", None)
-            title = panel if isinstance(panel, str) else title
-            panels.setdefault(title, []).append(help_row(parameter))
-        for title, rows in panels.items():
-            with formatter.section(title):
-                formatter.write_dl(rows)
+        parameters = self.get_params(ctx)
+        for title, kind in (("Arguments", "argument"), ("Options", "option")):
+            rows = [(p, *help_row(p)) for p in parameters if p.param_type_name == kind]
+            _write_panels(formatter, title, rows)
+
+
+def _write_panels(formatter: Any, usual: str, rows: list[tuple[Any, str, str]]) -> None:
+    """Write commands or parameters, with their names and texts, in a section for each panel."""
+    panels: dict[str, list[tuple[str, str]]] = {}
+    for owner, name, text in rows:
+        panel = getattr(owner, "rich_help_panel", None)
+        panels.setdefault(panel if isinstance(panel, str) else usual, []).append((name, text))
+    for title, listed in panels.items():
+        with formatter.section(title):
+            formatter.write_dl(listed)
 
 
 def help_row(parameter: Any) -> tuple[str, str]:
@@ -179,16 +156,6 @@ def print_json(data: Any, *, in_one_line: bool = False) -> None:
     say(json.dumps(as_json(data), indent=None if in_one_line else 2, allow_nan=False))
 
 
-def result_console() -> Console:
-    """Return the console of results."""
-    return PlainConsole()
-
-
-def note_console() -> Console:
-    """Return the console of progress and notes."""
-    return PlainConsole(stderr=True)
-
-
 def print_lines(console: Console, *lines: str, hanging: int = 0) -> None:
     """Print lines: wrapped between words on a terminal, unwrapped for other programs.
 
@@ -230,30 +197,6 @@ def plain_table(*columns: str) -> Table:
     for place, name in enumerate(columns):
         table.add_column(Text(name), justify="right" if place else "left", no_wrap=True)
     return table
-
-
-def context_table(first: Sequence[str], dimensions: Iterable[str], last: Sequence[str]) -> Table:
-    """Return a plain table with a column for each dimension, or one for all if too wide."""
-    table = plain_table()
-    for name in first:
-        table.add_column(name, justify="right")
-    if _too_wide(dimensions):
-        table.add_column("context")
-        dimensions = ()
-    for name in (*dimensions, *last):
-        table.add_column(Text(name), justify="right", no_wrap=True)
-    return table
-
-
-def context_cells(context: Mapping[str, float]) -> list[Text]:
-    """Return the cells of a context below the columns of `context_table`."""
-    if _too_wide(context):
-        return [Text(shown_context(context))]
-    return [Text(f"{value:.4g}") for value in context.values()]
-
-
-def _too_wide(names: Iterable[str]) -> bool:
-    return sum(max(len(name), 6) + 2 for name in names) > _CONTEXT_WIDTH
 
 
 # -- files -----------------------------------------------------------------------------------------

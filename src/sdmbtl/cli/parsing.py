@@ -5,8 +5,7 @@ from __future__ import annotations
 import math
 import re
 import sys
-from collections.abc import Iterable, Mapping
-from pathlib import Path
+from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any
 
 from sdmbtl.checks import short_text
@@ -16,7 +15,6 @@ from sdmbtl.wording import shown_context
 
 if TYPE_CHECKING:
     from sdmbtl.contexts import ContextSpace
-    from sdmbtl.environments import EnvironmentFamily
 
 _SECONDS = {"s": 1, "m": 60, "h": 3600, "d": 86400}
 
@@ -62,27 +60,6 @@ def parse_settings(given: Iterable[str] | None, option: str) -> dict[str, Any]:
     return found
 
 
-def nest_settings(settings: Mapping[str, Any], option: str) -> dict[str, Any]:
-    """Return settings whose keys may have dots as nested ones: a.b=1 is {"a": {"b": 1}}.
-
-    Raises:
-        ArgumentError: If a key has a value and settings inside it.
-    """
-    found: dict[str, Any] = {}
-    for key, value in settings.items():
-        *path, last = key.split(".")
-        inner = found
-        for part in path:
-            inner = inner.setdefault(part, {})
-            if not isinstance(inner, dict):
-                raise ArgumentError(f"{option} {key} is inside {part!r}, which has a value.")
-        if isinstance(inner.get(last), dict) and isinstance(value, dict):
-            inner[last].update(value)
-        else:
-            inner[last] = value
-    return found
-
-
 def parse_context(given: Iterable[str]) -> dict[str, Any]:
     """Return a context from JSON objects or KEY=VALUE texts, one or several in each argument.
 
@@ -111,66 +88,22 @@ def match_shown_target(given: dict[str, Any], space: ContextSpace) -> dict[str, 
     return target if shown_context(ordered) == shown_context(target) else given
 
 
-def make_family_from(
-    env: str, space: str | None, levels: int | None, options: Iterable[str] | None
-) -> EnvironmentFamily:
-    """Make the environments of ENV, --space, --levels and --option.
-
-    Raises:
-        ArgumentError: If a function has no space, or a file is to have other levels.
-    """
-    from sdmbtl.environments import make_family
-
-    given = parse_settings(options, "--option")
-    if ":" in env and space is None and not env.startswith("gym:"):
-        raise ArgumentError(
-            f"The environments of {env!r} need a context space: --space FILE.toml, with a table "
-            "[dimensions.NAME] for each dimension."
-        )
-    if levels is not None:
-        if space is not None and (space.endswith(".toml") or ":" in env):
-            raise ArgumentError(
-                f"--levels is for the spaces of a family; the file {space!r} has its own levels."
-            )
-        return make_family(env, space=make_family(env, **given).space(space, levels), **given)
-    is_file = space is not None and Path(space).is_file()
-    return make_family(env, space=Path(str(space)) if is_file else space, **given)
-
-
 def directory_name(env: str) -> str:
     """Return the default name of the directory for an environment."""
     return re.sub(r"[:/]", "-", env.lower())
-
-
-def trainer_settings(given: Iterable[str] | None, steps: int | None) -> dict[str, Any]:
-    """Return the settings of a trainer from --set and --steps."""
-    found = nest_settings(parse_settings(given, "--set"), "--set")
-    if steps is None:
-        return found
-    if found.get("total_timesteps", steps) != steps:
-        raise ArgumentError(
-            f"--steps {steps} and --set total_timesteps={found['total_timesteps']} are the same "
-            "setting. Give one of them."
-        )
-    return {**found, "total_timesteps": steps}
 
 
 def read_json_documents(name: str) -> list[Any]:
     """Return the JSON documents of a file, one a line or one in all; "-" is standard input.
 
     Raises:
-        ArgumentError: If it cannot be read, or has none.
+        ArgumentError: If it has none.
     """
     what = "The standard input" if name == "-" else f"The file {name!r}"
     try:
         text = sys.stdin.read() if name == "-" else read_text(name)
     except UnicodeDecodeError:
         raise ArgumentError(f"{what} is not text in UTF-8. Give JSON.") from None
-    except OSError as error:
-        raise ArgumentError(
-            f"{what} cannot be read: {error.strerror}. Give a JSON file, or - for the standard "
-            "input."
-        ) from None
     lines = [line for line in text.splitlines() if line.strip()]
     try:
         return [parse_json(line, what) for line in lines] or [_parsed(text, what)]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Annotated, Any
 
 import typer
 
@@ -16,14 +16,11 @@ from sdmbtl.cli.output import (
     note,
     print_json,
     print_lines,
-    result_console,
     write_output,
 )
 from sdmbtl.cli.parsing import parse_context
+from sdmbtl.console import PlainConsole
 from sdmbtl.wording import counted
-
-if TYPE_CHECKING:
-    from sdmbtl.studies.comparison import Comparison
 
 _FIGURES = ("map", "coverage", "rows", "curves")
 
@@ -99,10 +96,6 @@ def compare(
     if as_json:
         print_json(comparison.to_dict())
         return
-    print_lines(result_console(), *_comparison_table(comparison), "", *comparison.verdicts())
-
-
-def _comparison_table(comparison: Comparison) -> list[str]:
     measure = "Coverage" if comparison.is_share else "Mean return"
     head = ["method", "studies", *(f"{mark:,.0f} {comparison.unit}" for mark in comparison.marks)]
     rows = [
@@ -115,4 +108,5 @@ def _comparison_table(comparison: Comparison) -> list[str]:
         for row in (head, *rows)
     ]
     targets = counted(comparison.targets, "target")
-    return [f"{measure} of {targets}, mean and 95 % interval over studies:", *lines]
+    lines = [f"{measure} of {targets}, mean and 95 % interval over studies:", *lines]
+    print_lines(PlainConsole(), *lines, "", *comparison.verdicts())

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import asdict
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
@@ -14,16 +14,15 @@ from sdmbtl.cli.output import (
     check_output,
     print_json,
     print_lines,
-    result_console,
     warnings_as_notes,
     write_output,
 )
 from sdmbtl.cli.parsing import match_shown_target, parse_context
+from sdmbtl.console import PlainConsole
 from sdmbtl.errors import PortfolioError
-from sdmbtl.wording import figure
 
 if TYPE_CHECKING:
-    from sdmbtl.portfolio import Choice, Portfolio
+    from sdmbtl.portfolio import Portfolio
 
 PortfolioArgument = Annotated[
     Path, typer.Argument(metavar="DIR", help="Directory of a study or of an exported portfolio.")
@@ -73,12 +72,30 @@ def portfolio(
 
         write_output(picture, partial(save_axes, portfolio_figure(found).axes[0]))
     if as_json:
-        print_json(_as_data(found, choice, export))
+        print_json(
+            {
+                "policies": len(found),
+                "targets": len(found.space),
+                "expected_return": found.mean_return,
+                "coverage": found.share(found.mean_return),
+                "return_range": found.return_range,
+                "by_policy": found.table(),
+                "choice": None if choice is None else asdict(choice),
+                "exported": None if export is None else str(export),
+            }
+        )
         return
-    lines = (found.describe() if choice is None else _describe_choice(found, choice)).splitlines()
+    lines = found.describe().splitlines()
+    if choice is not None:
+        low, high = choice.interval
+        lines = [
+            f"policy {choice.policy}, trained on {found.trained_on(choice.policy)}",
+            f"expected return {choice.expected_return:.4g} (95 % interval {low:.4g} to {high:.4g})",
+            choice.reason,
+        ]
     if export is not None:
         lines.append(f"Exported to {export}; in Python: Portfolio.load({str(export)!r})")
-    print_lines(result_console(), *lines, hanging=2)
+    print_lines(PlainConsole(), *lines, hanging=2)
 
 
 def open_portfolio(path: Path, *, trust: bool) -> Portfolio:
@@ -100,28 +117,3 @@ def open_portfolio(path: Path, *, trust: bool) -> Portfolio:
             f"There is neither a study nor an exported portfolio in {str(path)!r}. Make a study: "
             f"sdmbtl run CartPole --out {path}"
         ) from None
-
-
-def _describe_choice(portfolio: Portfolio, choice: Choice) -> str:
-    low, high = choice.interval
-    share = portfolio.share(choice.expected_return)
-    of_range = "" if share is None else f", {share:.3f} of the range of returns"
-    return (
-        f"policy {choice.policy}, trained on {portfolio.trained_on(choice.policy)}\n"
-        f"expected return {choice.expected_return:.4g} (95 % interval {low:.4g} to {high:.4g}; "
-        f"uncertainty {figure(round(choice.uncertainty, 6))}){of_range}\n"
-        f"{choice.reason}"
-    )
-
-
-def _as_data(portfolio: Portfolio, choice: Choice | None, export: Path | None) -> dict[str, Any]:
-    return {
-        "policies": len(portfolio),
-        "targets": len(portfolio.space),
-        "expected_return": portfolio.mean_return,
-        "coverage": portfolio.share(portfolio.mean_return),
-        "return_range": portfolio.return_range,
-        "by_policy": portfolio.table(),
-        "choice": None if choice is None else asdict(choice),
-        "exported": None if export is None else str(export),
-    }

@@ -26,7 +26,6 @@ from sdmbtl.cli.options import (
     TrainingSettings,
     TrustOption,
     WaitOption,
-    to_options,
     with_settings,
 )
 from sdmbtl.cli.output import ArgumentError, note, print_json, warnings_as_notes
@@ -72,7 +71,7 @@ def run(
     if seeds is not None:
         studies = {root / f"seed-{number}": number for number in range(seed, seed + seeds)}
     for path, own_seed in studies.items():
-        with _stoppable(path, stop, output, execution) as signals:
+        with _stoppable(path) as signals:
             from sdmbtl.studies import Study
 
             study = Study.open(path, environment.make_family(env), seed=own_seed, **keywords)
@@ -106,7 +105,7 @@ def resume(
     Without a stopping rule, the rule of the earlier run applies, except for
     its time. Contexts that 'sdmbtl ask' gave out are left to their askers.
     """
-    with _stoppable(path, stop, output, execution, trust=trust) as signals:
+    with _stoppable(path) as signals:
         from sdmbtl.studies import Study
 
         study = Study.open(path, accept_changes=accept_changes, trust=trust, wait=wait)
@@ -126,14 +125,7 @@ def resume(
 
 
 @contextmanager
-def _stoppable(
-    path: Path,
-    stop: StopSettings,
-    output: OutputSettings,
-    execution: ExecutionSettings,
-    *,
-    trust: bool = False,
-) -> Iterator[StopSignals]:
+def _stoppable(path: Path) -> Iterator[StopSignals]:
     """End a run at a signal, with a note of the kept policies and the command that continues."""
 
     def message() -> str:
@@ -142,12 +134,8 @@ def _stoppable(
         if not (path / "study.db").exists():
             return "Interrupted before the study was made."
         kept = counted(Study.open(path).n_finished, "policy is", "policies are")
-        # Rules without a time are on record.
-        options = ("" if stop.time is None else to_options(stop)) + to_options(execution)
-        if output.tensorboard is not None:
-            options += f" --tensorboard {quote(str(output.tensorboard))}"
-        options += " --trust" if trust else ""
-        return f"Interrupted; {kept} kept. Continue with: sdmbtl resume {quote(str(path))}{options}"
+        again = f"sdmbtl resume {quote(str(path))}"
+        return f"Interrupted; {kept} kept. Continue with the same command, or: {again}"
 
     signals = StopSignals()
     with signals.ending_with(message):
@@ -169,12 +157,21 @@ def _run(
             earlier = {k: v for k, v in study.stop_rules.items() if k != "patience"}
             stop = replace(stop, **{"budget": None, **earlier})
             if not output.quiet:
-                note(f"Using the earlier stopping rule:{to_options(stop)}")
+                rules = ", ".join(f"{name} {value}" for name, value in earlier.items())
+                note(f"Using the earlier stopping rule: {rules}")
     with catch_warnings(action="ignore") if output.quiet else warnings_as_notes():
         _ = study.training  # fails if its environments have changed
     signals.check()
     if not output.quiet:
-        note(_heading(study))
+        made = study.configuration
+        family, trainer = (
+            (part or {"name": "none"})["name"] for part in (made.family, made.trainer)
+        )
+        tasks = counted(len(study.space), "task")
+        note(f"sdmbtl · {family} · {tasks} · {trainer} · {study.path}")
+        if study.trials:
+            finished = counted(study.n_finished, "finished policy", "finished policies")
+            note(f"Continuing after {finished}.")
         with warnings_as_notes():
             study.warn_of_environment()
     reason = study.run(
@@ -190,16 +187,3 @@ def _run(
         print_json({**study.status(), "stopped": reason})
     elif not output.quiet:
         print_result(study.snapshot(), reason)
-
-
-def _heading(study: Study) -> str:
-    """Name the environments, the tasks, the trainer and the directory of a run."""
-    configuration = study.configuration
-    name = (configuration.family or {"name": "no environment"})["name"]
-    trainer = (configuration.trainer or {"name": "none"})["name"]
-    tasks = counted(len(study.space), "task")
-    text = f"sdmbtl · {name} · {tasks} · {trainer} · {study.path}"
-    if study.trials:
-        finished = counted(study.n_finished, "finished policy", "finished policies")
-        text += f"\nContinuing after {finished}."
-    return text

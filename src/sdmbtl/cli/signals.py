@@ -13,7 +13,6 @@ import typer
 
 from sdmbtl.cli.output import note
 
-#: Said when a signal has come.
 _STOPPING = "Stopping at the next safe moment; a second signal ends at once.\n"
 #: Rich hides the cursor, and a second signal would leave it so.
 _SHOW_CURSOR = "\x1b[?25h"
@@ -30,11 +29,8 @@ class Stopped(KeyboardInterrupt):
 class StopSignals:
     """Remembers a signal that asked the process to end, until somebody calls `check`.
 
-    A handler that raised would do so wherever the process happens to be: in a callback of a
-    library, which drops the exception or takes it for an error of its own, in a destructor, in the
-    middle of a write. So it only remembers, and whoever works calls `check` between two pieces of
-    work. A second signal is not handled: it ends the process at once, as it would any other, and
-    what is on record is kept.
+    A handler that raised would do so anywhere: in a destructor, in a callback of a library that
+    drops the exception, in the middle of a write. A second signal ends the process at once.
     """
 
     def __init__(self) -> None:

@@ -1,4 +1,4 @@
-"""`sdmbtl status`: policies, coverage, targets, learning curves, models and structure."""
+"""`sdmbtl status`: policies, coverage, targets, learning curves and structure."""
 
 from __future__ import annotations
 
@@ -15,26 +15,22 @@ from sdmbtl.checks import known_name
 from sdmbtl.cli.options import JsonOption, StudyArgument
 from sdmbtl.cli.output import (
     ArgumentError,
-    context_cells,
-    context_table,
     plain_table,
     print_json,
     print_lines,
-    result_console,
     say,
 )
-from sdmbtl.wording import counted, coverage_text, figure, gain_figure
+from sdmbtl.console import PlainConsole
+from sdmbtl.wording import figure, gain_figure, level_figure, shown_context
 
 if TYPE_CHECKING:
-    from rich.console import RenderableType
-
     from sdmbtl.studies import Study
     from sdmbtl.studies.snapshot import StudySnapshot
 
 #: Policies that are trained without a stopping rule.
 DEFAULT_BUDGET = 12
 
-_VIEWS = ("policies", "targets", "curves", "models", "structure")
+_VIEWS = ("policies", "targets", "curves", "structure")
 
 
 def status(
@@ -43,8 +39,8 @@ def status(
         str,
         typer.Option(
             metavar="WHAT",
-            help="policies; targets, with the best policy on each; curves, as CSV; models, with "
-            "scores of their forecasts; or structure, as the paper detects it.",
+            help="policies; targets, with the best policy on each; curves, as CSV; or "
+            "structure, as the paper detects it.",
         ),
     ] = "policies",
     as_json: JsonOption = False,
@@ -56,35 +52,56 @@ def status(
     study = Study.open(path)
     if show == "targets":
         _show_targets(study, as_json=as_json)
-    elif show == "curves":
-        _show_curves(study, as_json=as_json)
     elif show == "structure":
         _show_structure(study, as_json=as_json)
-    else:
-        snapshot = study.snapshot()
+    elif show == "curves":
+        from sdmbtl.studies.tables import curves_as_csv, learning_curves
+
         if as_json:
-            print_json(snapshot.to_dict())
-        elif show == "models":
-            _print_models(snapshot)
+            print_json(learning_curves(study))
         else:
-            _print_status(path, snapshot)
+            say(curves_as_csv(study), nl=False)
+    elif as_json:
+        print_json(study.status())
+    else:
+        _print_policies(path, study.snapshot())
 
 
 # -- policies --------------------------------------------------------------------------------------
 
 
-def _print_status(path: Path, snapshot: StudySnapshot) -> None:
+def _print_policies(path: Path, snapshot: StudySnapshot) -> None:
     """Print a table of the policies, a summary, and commands to go on with."""
     from sdmbtl.studies.describe import status_lines
 
-    console = result_console()
+    table = plain_table("#")
+    table.add_column("trained on", overflow="fold")
+    level_name = "mean best" if snapshot.known_span is None else "coverage"
+    columns = ["from", "steps", "return", *(["evaluated"] if snapshot.partial else [])]
+    for name in (*columns, level_name, "gain"):
+        table.add_column(name, justify="right", no_wrap=True)
+    for policy in snapshot.rounds:
+        steps = policy.run.steps or policy.trial.steps
+        level = level_figure(policy.performance, policy.coverage)
+        evaluated = [f"{policy.evaluated_targets} of {snapshot.targets}"]
+        table.add_row(
+            str(policy.trial.id),
+            Text(policy.trained_on),
+            figure(policy.trial.parent, ""),
+            figure(steps, ","),
+            figure(policy.training_return),
+            *(evaluated if snapshot.partial else []),
+            level if policy.trial.status == "finished" else policy.trial.status,
+            gain_figure(policy.gain, snapshot.known_span),
+        )
+    console = PlainConsole()
     if snapshot.rounds:
-        console.print(_policies_table(snapshot))
+        console.print(table)
         console.print()
     print_lines(console, *status_lines(snapshot))
     if snapshot.rounds:
         latest = snapshot.rounds[-1]
-        print_lines(console, f"Why policy {latest.id}: {latest.reason}")
+        print_lines(console, f"Why policy {latest.trial.id}: {latest.trial.reason}")
     _print_commands(_next_commands(path, snapshot))
 
 
@@ -93,7 +110,7 @@ def print_result(snapshot: StudySnapshot, stopped: str) -> None:
     from sdmbtl.studies.describe import problem_lines, result_lines
 
     first, *lines = result_lines(snapshot)
-    console = result_console()
+    console = PlainConsole()
     print_lines(console, f"✓ {first}", *(f"  {line}" for line in lines), hanging=2)
     print_lines(console, *(f"! {line}" for line in problem_lines(snapshot)), hanging=2)
     print_lines(console, f"  Stopped: {stopped}.", hanging=2)
@@ -105,32 +122,6 @@ def print_result(snapshot: StudySnapshot, stopped: str) -> None:
             "Details": f"sdmbtl status {place}",
         }
     )
-
-
-def _policies_table(snapshot: StudySnapshot) -> RenderableType:
-    known = snapshot.known_span is not None
-    table = plain_table("#")
-    table.add_column("trained on", overflow="fold")
-    columns = ["from", "steps", "return", *(["evaluated"] if snapshot.partial else [])]
-    for name in (*columns, "coverage" if known else "mean best", "gain"):
-        table.add_column(name, justify="right", no_wrap=True)
-    for policy in snapshot.rounds:
-        steps = policy.steps or policy.asked_steps
-        level = figure(policy.performance)
-        if policy.coverage is not None:
-            level = coverage_text(policy.coverage)
-        evaluated = [f"{policy.evaluated_targets} of {snapshot.targets}"]
-        table.add_row(
-            str(policy.id),
-            Text(policy.trained_on),
-            figure(policy.parent, ""),
-            figure(steps, ","),
-            figure(policy.training_return),
-            *(evaluated if snapshot.partial else []),
-            level if policy.status == "finished" else policy.status,
-            gain_figure(policy.gain, snapshot.known_span),
-        )
-    return table
 
 
 def _next_commands(path: Path, snapshot: StudySnapshot) -> dict[str, str]:
@@ -152,7 +143,7 @@ def _next_commands(path: Path, snapshot: StudySnapshot) -> dict[str, str]:
         again = f"Study.open({str(path)!r}, {snapshot.environment}, space=...).run(...)"
         commands["Continue in Python"] = again
     elif snapshot.environment is not None:
-        rules, states = snapshot.stop_rules, {policy.status for policy in snapshot.rounds}
+        rules, states = snapshot.stop_rules, {policy.trial.status for policy in snapshot.rounds}
         is_unfinished = "pending" in states or rules.get("budget", done + 1) > done
         more = "" if rules and is_unfinished else f" --budget {done + DEFAULT_BUDGET}"
         more = " --retry-failed" if "failed" in states else more
@@ -167,7 +158,7 @@ def _print_commands(commands: Mapping[str, str]) -> None:
         say(f"  {purpose:<{width}}  {command}")
 
 
-# -- targets and curves ----------------------------------------------------------------------------
+# -- targets and structure -------------------------------------------------------------------------
 
 
 def _show_targets(study: Study, *, as_json: bool) -> None:
@@ -179,18 +170,17 @@ def _show_targets(study: Study, *, as_json: bool) -> None:
         print_json(listed)
         return
     partial = any(math.isnan(value) for value in study.selector.rows.returns.flat)
-    failed = [entry for entry in listed if entry["failed_evaluations"]]
-    columns = ["policy", "mean return"]
-    columns += ["predicted", "its return"] if partial else []
-    columns += ["failed"] if failed else []
-    table = context_table(["target"], study.space.names, columns)
+    table = plain_table("target")
+    table.add_column("context", overflow="fold")
+    predicted = ["predicted", "its return"] if partial else []
+    for name in ("policy", "mean return", *predicted):
+        table.add_column(name, justify="right", no_wrap=True)
     for entry in listed:
         cells = [figure(entry["policy"], ""), figure(entry["mean_return"])]
         if partial:
             cells += [figure(entry["predicted_policy"], ""), figure(entry["predicted_return"])]
-        cells += [str(entry["failed_evaluations"])] if failed else []
-        table.add_row(str(entry["target"]), *context_cells(entry["context"]), *cells)
-    console = result_console()
+        table.add_row(str(entry["target"]), Text(shown_context(entry["context"])), *cells)
+    console = PlainConsole()
     console.print(table)
     if partial:
         print_lines(
@@ -199,85 +189,24 @@ def _show_targets(study: Study, *, as_json: bool) -> None:
             "Policy: the best of those evaluated on the target. Predicted: the best of all, with "
             "its predicted return.",
         )
-    if failed:
-        where = f"target {failed[0]['target']}"
-        print_lines(console, "", f"Failed evaluations, on {where}: {failed[0]['first_error']}")
-
-
-def _show_curves(study: Study, *, as_json: bool) -> None:
-    from sdmbtl.studies.tables import curves_as_csv, learning_curves
-
-    if as_json:
-        print_json(learning_curves(study))
-    else:
-        say(curves_as_csv(study), nl=False)
-
-
-# -- models and structure --------------------------------------------------------------------------
-
-
-def _print_models(snapshot: StudySnapshot) -> None:
-    """Print how well each model predicted the gain of each policy."""
-    from sdmbtl.studies.describe import model_lines, past_forecasts
-
-    console = result_console()
-    if not snapshot.scores:
-        print_lines(
-            console,
-            f"No model of the selector {snapshot.selector} was tested yet. Selectors with models "
-            "need three finished policies.",
-        )
-        return
-    table = plain_table("policy", *snapshot.scores, "expected", "gain")
-    for policy in snapshot.finished:
-        scores = [
-            figure(policy.scores.get(name), ".2f") + ("*" if policy.model == name else " ")
-            for name in snapshot.scores
-        ]
-        gains = [gain_figure(g, snapshot.known_span) for g in (policy.expected_gain, policy.gain)]
-        table.add_row(str(policy.id), *scores, *gains)
-    table.add_row("mean", *(f"{score:.2f} " for score in snapshot.scores.values()))
-    console.print(table)
-    print_lines(
-        console,
-        "",
-        "Score: how well a model predicted, before training, where the policy would improve; 0 "
-        "to 1. * marks the model that chose.",
-        *model_lines(snapshot),
-        *past_forecasts(snapshot),
-    )
 
 
 def _show_structure(study: Study, *, as_json: bool) -> None:
     """Print the structure of the returns as the paper detects it."""
     from sdmbtl.transfer.detection import MountainDetector
 
-    selector = study.selector
-    rows = selector.rows
-    detector = getattr(selector, "detector", None)  # of selectors that choose by structure
+    rows = study.selector.rows
+    detector = getattr(study.selector, "detector", None)  # of selectors that choose by structure
     detection = (detector or MountainDetector()).detect(rows)
-    slopes = detection.slopes
     if as_json:
-        data = {"path": str(study.path), "policies": len(rows), "targets": len(rows.space)}
-        found = {**data, **detection.to_dict()}
-        print_json({**found, "slopes": None if slopes is None else slopes.to_dict()})
+        slopes = None if detection.slopes is None else detection.slopes.to_dict()
+        about = {"path": str(study.path), "policies": len(rows), "targets": len(rows.space)}
+        print_json({**about, **detection.to_dict(), "slopes": slopes})
         return
-    console = result_console()
-    size = f"{counted(len(rows), 'policy', 'policies')}, {counted(len(rows.space), 'target')}"
-    print_lines(console, f"Detected structure: {detection.structure} ({size})")
+    lines = [f"Detected structure: {detection.structure}"]
     for criterion in detection.criteria:
         answer = "holds" if criterion.passed else "does not hold"
-        print_lines(console, f'Criterion "{criterion.name}" {answer}: {criterion.explanation}.')
-    if slopes is not None:
-        print_lines(
-            console, "", "Change of the return across the full range of a dimension, for targets:"
-        )
-        table = plain_table("dimension", "above the source", "below the source")
-        for name, left, right, known in zip(
-            slopes.names, slopes.left, slopes.right, slopes.known, strict=True
-        ):
-            values = (figure(float(left), "+.4g"), figure(float(right), "+.4g"))
-            table.add_row(Text(name), *(values if known else ("not known", "not known")))
-        console.print(table)
+        lines.append(f'Criterion "{criterion.name}" {answer}: {criterion.explanation}.')
     if detector is None:
-        print_lines(console, "", f"The selector {selector.name} does not choose by structure.")
+        lines.append(f"The selector {study.selector.name} does not choose by structure.")
+    print_lines(PlainConsole(), *lines)

@@ -24,8 +24,7 @@ from sdmbtl.contexts.dimension import (
 from sdmbtl.contexts.source import Source
 from sdmbtl.contexts.targets import (
     SAME_CONTEXT,
-    GridLookup,
-    ListLookup,
+    TargetLookup,
     check_distinct,
     check_grid,
     first_of_each,
@@ -34,8 +33,7 @@ from sdmbtl.contexts.targets import (
     targets_from_json,
 )
 from sdmbtl.errors import ContextError
-from sdmbtl.markup import html_lines, html_table
-from sdmbtl.wording import counted, shown_context
+from sdmbtl.wording import shown_context
 
 ContextLike = Mapping[str, float] | Sequence[float] | NDArray[np.floating[Any]]
 
@@ -327,8 +325,8 @@ class ContextSpace:
         return index if same and self._keeps_constants(vector) else None
 
     @cached_property
-    def _lookup(self) -> GridLookup | ListLookup:
-        return GridLookup(self._levels()) if self.is_grid else ListLookup(self.targets)
+    def _lookup(self) -> TargetLookup:
+        return TargetLookup(self.targets)
 
     def index(self, context: ContextLike) -> int:
         """Index of the target equal to a context.
@@ -406,18 +404,6 @@ class ContextSpace:
         dimensions = ", ".join(f"{name}={d!r}" for name, d in self.dimensions.items())
         kind = "grid" if self.is_grid else "listed"
         return f"ContextSpace({dimensions}; {len(self)} {kind} targets)"
-
-    def _repr_html_(self) -> str:
-        headers = ("dimension", "lowest", "highest", "unit", "scale", "values")
-        rows = [
-            (
-                *(name, f"{d.low:g}", f"{d.high:g}", d.unit or "", d.scale),
-                str(len(d.values)) if isinstance(d, Levels) else "all between",
-            )
-            for name, d in self.dimensions.items()
-        ]
-        kind = "a grid" if self.is_grid else "a list"
-        return html_lines(f"{counted(len(self), 'target')}, {kind}") + html_table(headers, rows)
 
     # -- checks --------------------------------------------------------------------------
 

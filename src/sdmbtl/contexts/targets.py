@@ -147,31 +147,8 @@ def check_grid(levels: Sequence[int]) -> None:
         )
 
 
-class GridLookup:
-    """Index of the target of a grid that has certain values.
-
-    Args:
-        columns: Values of each dimension, the last one varying fastest.
-    """
-
-    def __init__(self, columns: Sequence[NDArray[np.float64]]) -> None:
-        self._places = [
-            {value: place for place, value in enumerate(column.tolist())} for column in columns
-        ]
-
-    def find(self, vector: NDArray[np.float64]) -> int | None:
-        """Index of the target with exactly these (D,) values, None if there is none."""
-        index = 0
-        for places, value in zip(self._places, vector.tolist(), strict=True):
-            place = places.get(value)
-            if place is None:
-                return None
-            index = index * len(places) + place
-        return index
-
-
-class ListLookup:
-    """Index of the target of a list that has certain values.
+class TargetLookup:
+    """Index of the target that has certain values.
 
     Args:
         targets: (N, D) the targets.

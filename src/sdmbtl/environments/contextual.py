@@ -126,9 +126,6 @@ class ContextualEnv(gymnasium.Env[Any, Any]):
         """Close the environment in force."""
         self._env.close()
 
-    def __str__(self) -> str:
-        return f"<ContextualEnv<{self._env}>>"
-
     def _put(self, context: dict[str, float]) -> None:
         """Put a new environment of a context in place; nothing changes if that fails."""
         units = self._units_of(context)

@@ -56,14 +56,16 @@ class FactoryFamily(EnvironmentFamily):
     ) -> None:
         known_name("built_for", built_for, get_args(BuiltFor), error=FamilyError)
         self.built_for = built_for
+        self._factory: EnvironmentFactory
         if isinstance(factory, str):
             self.name = factory
-            factory = import_by_name(factory, "factory", example="my_envs:make", error=FamilyError)
+            self._factory = import_by_name(
+                factory, "factory", example="my_envs:make", error=FamilyError
+            )
         else:
-            self.name = _importable_name(factory)
-        self._factory: EnvironmentFactory = factory
+            self.name, self._factory = _importable_name(factory), factory
         try:
-            signature = inspect.signature(factory)
+            signature = inspect.signature(self._factory)
             signature.bind({})
         except (TypeError, ValueError) as error:
             raise FamilyError(

@@ -81,7 +81,7 @@ class AttributePath:
         Raises:
             FamilyError: If the value cannot be set.
         """
-        owners = [env.unwrapped]
+        owners: list[Any] = [env.unwrapped]
         try:
             for step in self.steps[:-1]:
                 owner = owners[-1]

@@ -31,9 +31,9 @@ EXECUTORS = ("serial", "processes", "ray")
 class Executor(FuturesExecutor):
     """Runs tasks, as many at once as it has workers, beginning with those submitted first.
 
-    What travels is data: a task is a function at the top of a module, which is named and imported
-    again where it runs. Its arguments and result are numbers, texts, bytes, arrays, and lists and
-    dicts of these. A task is tried once: whoever submits it decides what is tried again.
+    A task is a function at the top of a module, which is named and imported again where it runs.
+    Its arguments and result are plain data: arrays and dataclasses, and policies, which travel as
+    their file. A task is tried once: whoever submits it decides what is tried again.
 
     Args:
         workers: Number of tasks at once.
@@ -41,7 +41,7 @@ class Executor(FuturesExecutor):
             ended, with `WorkerLostError`, as one whose worker died.
 
     Attributes:
-        in_process: Whether tasks run in this process, within `submit`; then arguments and results
+        in_process: True if tasks run in this process, within `submit`; then arguments and results
             may be anything.
 
     Raises:

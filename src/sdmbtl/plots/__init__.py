@@ -1,11 +1,13 @@
 """Figures. Needs Matplotlib: `pip install 'sdmbtl[plots]'`."""
 
+from sdmbtl.errors import MissingPackageError as _MissingPackageError
+
 try:
     import matplotlib as _matplotlib  # noqa: F401, ICN001 - first of all, for the message
 except ModuleNotFoundError as _error:
     if _error.name != "matplotlib":
         raise
-    raise ModuleNotFoundError(
+    raise _MissingPackageError(
         "Figures need Matplotlib, which is not installed. Install it with: "
         "pip install 'sdmbtl[plots]'",
         name="matplotlib",

@@ -1,4 +1,4 @@
-"""Episodes as pictures: side by side in a GIF file, or in a window.
+"""Episodes as pictures, side by side in a GIF file.
 
 Needs Pillow, which Matplotlib brings: `pip install 'sdmbtl[plots]'`.
 """
@@ -75,25 +75,6 @@ def film_episode(
                 return
             observation, reward, terminated, truncated, _ = env.step(actor.act(observation))
             total, step, is_over = total + reward, step + 1, terminated or truncated
-
-
-def show_episode(
-    family: EnvironmentFamily, actor: Actor, context: Mapping[str, float], seed: int
-) -> float:
-    """Play an episode in a window of the environment's own, and return the sum of rewards.
-
-    Raises:
-        FamilyError: If the environment has no window.
-    """
-    with closing(family.make(context, render_mode="human")) as env:
-        if "human" not in env.metadata.get("render_modes", ()):
-            raise FamilyError(f"{family.name} has no window. Write a file instead: --out play.gif")
-        observation, _ = env.reset(seed=seed)
-        total, is_over = 0.0, False
-        while not is_over:
-            observation, reward, terminated, truncated, _ = env.step(actor.act(observation))
-            total, is_over = total + reward, terminated or truncated
-    return total
 
 
 def film_side_by_side(episodes: Mapping[str, Iterable[Shot]]) -> Iterator[Picture]:

@@ -34,8 +34,8 @@ class FlatObservations:
 
     def __init__(self, space: spaces.Space[Any]) -> None:
         self.space = space
-        self.size = _flat_size(space)
         self._flatten = _flattening(space)
+        self.size = spaces.flatdim(space)
 
     @property
     def is_plain(self) -> bool:
@@ -78,24 +78,8 @@ class FlatObservations:
             ) from None
 
 
-def _flat_size(space: spaces.Space[Any]) -> int:
-    if not isinstance(space, spaces.Box | spaces.Discrete | spaces.MultiBinary):
-        match space:
-            case spaces.MultiDiscrete():
-                return int(space.nvec.sum())
-            case spaces.Dict():
-                return sum(_flat_size(inner) for inner in space.spaces.values())
-            case spaces.Tuple():
-                return sum(_flat_size(inner) for inner in space.spaces)
-        raise PolicyError(
-            "Observations can be flattened if they are Box, Discrete, MultiBinary, MultiDiscrete, "
-            f"or a Dict or Tuple of these. Got {short_text(space)} instead."
-        )
-    return spaces.flatdim(space)
-
-
 def _flattening(space: spaces.Space[Any]) -> Flatten:
-    """The function for a space, made once: it is called at every step."""
+    """Return the function for a space, made once: it is called at every step."""
     match space:
         case spaces.Box():
             return _box_flattening(space)
@@ -122,11 +106,15 @@ def _flattening(space: spaces.Space[Any]) -> Flatten:
         case spaces.Dict():
             named = [(key, _flattening(inner)) for key, inner in space.spaces.items()]
             return lambda value: np.concatenate([f(value[key]) for key, f in named], axis=-1)
-        case _:
-            inner = [_flattening(each) for each in space.spaces]  # type: ignore[attr-defined]
+        case spaces.Tuple():
+            inner = [_flattening(each) for each in space.spaces]
             return lambda value: np.concatenate(
                 [f(part) for f, part in zip(inner, value, strict=True)], axis=-1
             )
+    raise PolicyError(
+        "Observations can be flattened if they are Box, Discrete, MultiBinary, MultiDiscrete, "
+        f"or a Dict or Tuple of these. Got {short_text(space)} instead."
+    )
 
 
 def _one_hot(index: NDArray[Any], size: int) -> NDArray[np.float32]:

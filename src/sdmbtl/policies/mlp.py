@@ -83,14 +83,18 @@ class MlpPolicy(Policy):
         if observation_space is not None or action_space is not None:
             from sdmbtl.policies.flattening import FlatActions, FlatObservations
 
+            sizes = self.observation_size, outputs
             if observation_space is not None:
                 flat = FlatObservations(observation_space)
-                _check_size("observations", flat.size, self.observation_size)
-                self._flatten = flat
+                self._flatten, sizes = flat, (flat.size, sizes[1])
             if action_space is not None:
                 actions = FlatActions(action_space)
-                _check_size("actions", actions.n_outputs, outputs)
-                self._actions = actions.best
+                self._actions, sizes = actions.best, (sizes[0], actions.n_outputs)
+            if sizes != (self.observation_size, outputs):
+                raise PolicyError(
+                    f"The spaces have {sizes[0]} observed numbers and {sizes[1]} outputs, and the "
+                    f"network is made for {self.observation_size} and {outputs}."
+                )
 
     def _check_shapes(self) -> int:
         """Check that each layer takes what the one before gives; the number of outputs."""
@@ -228,14 +232,6 @@ def _count_outputs(
             )
         inputs = weight.shape[1]
     return inputs
-
-
-def _check_size(what: str, of_space: int, of_network: int) -> None:
-    if of_space != of_network:
-        raise PolicyError(
-            f"The space of {what} is one of {of_space} numbers, and the network is made for "
-            f"{of_network}."
-        )
 
 
 def _as_floats(observation: ArrayLike) -> NDArray[np.float32]:

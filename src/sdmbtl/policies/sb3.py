@@ -6,18 +6,17 @@ among a few known ones, never imported: a file from elsewhere runs no code.
 
 from __future__ import annotations
 
-import importlib
 import json
 import re
 from collections.abc import Mapping
-from functools import cache
+from importlib import import_module
 from typing import Any, NamedTuple, Self
 
 import numpy as np
 from gymnasium import spaces
 from numpy.typing import ArrayLike, NDArray
 
-from sdmbtl.checks import did_you_mean, known_name, short_text
+from sdmbtl.checks import known_name, short_text
 from sdmbtl.errors import MissingPackageError, PolicyError
 from sdmbtl.policies.base import MISFITS, Policy
 from sdmbtl.policies.mlp import ReturnStatistics
@@ -43,6 +42,8 @@ ALGORITHMS = ("PPO", "A2C", "SAC", "TD3", "DDPG", "DQN")
 #: Algorithms of the package sb3-contrib. Recurrent and maskable ones need more than an observation.
 CONTRIB_ALGORITHMS = ("TRPO", "TQC", "CrossQ", "QRDQN", "ARS")
 
+#: Modules whose classes JSON data may name; no other name is ever looked up.
+_CLASS_MODULES = {module.__name__: module for module in (torch.nn, torch.optim, torch_layers)}
 #: Arguments of a policy that only training needs.
 _FOR_TRAINING = ("optimizer_class", "optimizer_kwargs")
 #: Numbers above this in a policy's arguments must be sizes of weights; at most this many numbers.
@@ -221,11 +222,8 @@ class SB3Policy(Policy):
         observed = space_from_json(description["observation_space"])
         normalization = None
         if constants is not None:
-            normalization = Normalization(
-                arrays[_MEAN], arrays[_VARIANCE], **constants, seen=float(arrays[_SEEN][0])
-            )
-            if not normalization.mean.shape == normalization.variance.shape == observed.shape:
-                raise PolicyError("Statistics of observations have another shape than these.")
+            mean, variance = (arrays[name].reshape(observed.shape) for name in (_MEAN, _VARIANCE))
+            normalization = Normalization(mean, variance, **constants, seen=float(arrays[_SEEN][0]))
         return cls(
             description["algorithm"],
             description["policy"],
@@ -250,9 +248,6 @@ def _check_sizes(arguments: Mapping[str, Any], weights: Mapping[str, torch.Tenso
         raise PolicyError(f"the network would be larger than its weights: {short_text(arguments)}")
 
 
-# -- names ---------------------------------------------------------------------------------
-
-
 def algorithm_class(name: str) -> type[BaseAlgorithm]:
     """Find an algorithm by name.
 
@@ -260,17 +255,15 @@ def algorithm_class(name: str) -> type[BaseAlgorithm]:
         PolicyError: If it is unknown, or its package is not installed.
     """
     known_name("algorithm", name, (*ALGORITHMS, *CONTRIB_ALGORITHMS), error=PolicyError)
-    if name in ALGORITHMS:
-        found: type[BaseAlgorithm] = getattr(stable_baselines3, name)
-        return found
     try:
-        contributed: type[BaseAlgorithm] = getattr(importlib.import_module("sb3_contrib"), name)
+        package = stable_baselines3 if name in ALGORITHMS else import_module("sb3_contrib")
     except ModuleNotFoundError:
         raise PolicyError(
             f"The algorithm {name!r} needs sb3-contrib, which is not installed. Install it with: "
             "pip install 'sdmbtl[contrib]'"
         ) from None
-    return contributed
+    found: type[BaseAlgorithm] = getattr(package, name)
+    return found
 
 
 def policy_class_of(algorithm: str, policy: str) -> type[BasePolicy]:
@@ -282,22 +275,6 @@ def policy_class_of(algorithm: str, policy: str) -> type[BasePolicy]:
     aliases = algorithm_class(algorithm).policy_aliases
     known_name("policy", policy, aliases, has=f"{algorithm} has", error=PolicyError)
     return aliases[policy]
-
-
-@cache
-def _known_classes() -> dict[str, type]:
-    """Classes that JSON data may name; no other name is ever looked up."""
-    optimizers = [
-        n
-        for n, c in vars(torch.optim).items()
-        if isinstance(c, type) and issubclass(c, torch.optim.Optimizer)
-    ]
-    named = [
-        *((torch.nn, n) for n in torch.nn.modules.activation.__all__),
-        *((torch_layers, n) for n in ("FlattenExtractor", "NatureCNN", "CombinedExtractor")),
-        *((torch.optim, n) for n in optimizers),
-    ]
-    return {f"{module.__name__}.{name}": getattr(module, name) for module, name in named}
 
 
 def classes_from_names(arguments: Any) -> Any:
@@ -312,11 +289,12 @@ def classes_from_names(arguments: Any) -> Any:
         return [classes_from_names(inner) for inner in arguments]
     if not isinstance(arguments, str):
         return arguments
-    known = _known_classes()
-    if arguments not in known:
+    module, _, name = arguments.rpartition(".")
+    found = getattr(_CLASS_MODULES.get(module), name, None)
+    if not isinstance(found, type):
         raise PolicyError(
             f"Unknown class {arguments!r} in 'policy_kwargs'. Name an activation as "
             "'torch.nn.ReLU', an optimizer as 'torch.optim.AdamW', or a features extractor as "
-            f"'{torch_layers.__name__}.NatureCNN'.{did_you_mean(arguments, known)}"
+            f"'{torch_layers.__name__}.NatureCNN'."
         )
-    return known[arguments]
+    return found

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import threading
-from collections.abc import Hashable, Mapping
+from collections.abc import Hashable
 from http import HTTPStatus
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import TYPE_CHECKING
@@ -92,19 +92,19 @@ class _Handler(BaseHTTPRequestHandler):
         foreign = self._foreign()
         if foreign is not None:
             self._send(HTTPStatus.FORBIDDEN, foreign)
-            return
-        if self.path.partition("?")[0] != "/":
+        elif self.path.partition("?")[0] != "/":
             self._send(HTTPStatus.NOT_FOUND, "There is nothing here. The page is at /")
-            return
-        try:
-            page, tag = self.server.page.current()
-        except (SdmbtlError, OSError) as error:
-            self._send(HTTPStatus.SERVICE_UNAVAILABLE, f"The study cannot be read now: {error}")
-            return
-        if self.headers.get("If-None-Match") == tag:
-            self._send(HTTPStatus.NOT_MODIFIED, "", {"ETag": tag})
         else:
-            self._send(HTTPStatus.OK, page, {"ETag": tag}, kind="text/html")
+            try:
+                page, tag = self.server.page.current()
+            except (SdmbtlError, OSError) as error:
+                text = f"The study cannot be read now: {error}"
+                self._send(HTTPStatus.SERVICE_UNAVAILABLE, text)
+                return
+            if self.headers.get("If-None-Match") == tag:
+                self._send(HTTPStatus.NOT_MODIFIED, "", ETag=tag)
+            else:
+                self._send(HTTPStatus.OK, page, kind="text/html", ETag=tag)
 
     def _foreign(self) -> str | None:
         """Say why a request is refused that another site may have caused; None for any other.
@@ -122,16 +122,11 @@ class _Handler(BaseHTTPRequestHandler):
         return None
 
     def _send(
-        self,
-        status: HTTPStatus,
-        text: str,
-        headers: Mapping[str, str] | None = None,
-        *,
-        kind: str = "text/plain",
+        self, status: HTTPStatus, text: str, *, kind: str = "text/plain", **headers: str
     ) -> None:
         content = text.encode()
         self.send_response(status)
-        for name, value in {**_HEADERS, **(headers or {})}.items():
+        for name, value in {**_HEADERS, **headers}.items():
             self.send_header(name, value)
         self.send_header("Content-Type", f"{kind}; charset=utf-8")
         if status != HTTPStatus.NOT_MODIFIED:

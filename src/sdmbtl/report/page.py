@@ -19,6 +19,7 @@ from sdmbtl.wording import counted, figure
 
 #: The scripts, in the order in which they are put together.
 SCRIPTS = ("dom", "scales", "lines", "targets", "map", "map_controls", "rows", "study", "start")
+_COLOURS = (*COLOURS, *GREYS)
 #: Data that the script draws figures from.
 DRAWN = ("space", "returns", "range_known", "rows", "gaps", "random", "best_single", "running")
 DRAWN_OF_POLICIES = (
@@ -38,7 +39,8 @@ def make_page(data: Mapping[str, Any], *, made: str | None = None, live: bool = 
         made: Date and time of the report, as text.
         live: Whether the page asks its server for news.
     """
-    style = _asset("page.css") + _colour_rules()
+    rules = [f".c{n} {{ background: {colour}; }}\n" for n, colour in enumerate(_COLOURS)]
+    style = _asset("page.css") + "".join(rules)
     script = "'use strict';\n(() => {\n" + "\n".join(_asset(f"{s}.js") for s in SCRIPTS) + "})();\n"
     by = ", ".join(filter(None, [f"Made by sdmbtl {__version__}", made]))
     parts = [  # in the order of the page: they may hold any text
@@ -81,8 +83,16 @@ def _content(data: Mapping[str, Any]) -> str:
         f'<div class="tiles">{tiles}</div>' if tiles else "",
         _list(data["summary"], "summary"),
         '<div id="figures"></div>',
-        _policies(data) if data["policies"] else "",
     ]
+    if data["policies"]:
+        known = data["range_known"]
+        level, unit = ("Coverage", "points") if known else ("Mean best return", "return")
+        heads = ["", "Trained on", "Why", f"Expected ({unit})", f"Gain ({unit})", level, "Best for"]
+        head = "".join(f'<th scope="col">{escape(text)}</th>' for text in heads)
+        rows = "".join(_policy_row(policy) for policy in data["policies"])
+        table = f"<table><thead><tr>{head}</tr></thead><tbody>{rows}</tbody></table>"
+        scroll = f'<div class="scroll">{table}</div>'
+        parts.append(f'<section id="policies"><h2>Policies</h2>{scroll}</section>')
     if data["failures"]:
         found = "".join(
             f"<h3>{escape(failure['what'])}</h3><pre>{escape(failure['error'])}</pre>"
@@ -110,17 +120,6 @@ def _explanation(data: Mapping[str, Any]) -> str:
     )
 
 
-def _policies(data: Mapping[str, Any]) -> str:
-    """Return the table of the policies."""
-    known = data["range_known"]
-    level, unit = ("Coverage", "points") if known else ("Mean best return", "return")
-    heads = ["", "Trained on", "Why", f"Expected ({unit})", f"Gain ({unit})", level, "Best for"]
-    head = "".join(f'<th scope="col">{escape(text)}</th>' for text in heads)
-    rows = "".join(_policy_row(policy) for policy in data["policies"])
-    table = f"<table><thead><tr>{head}</tr></thead><tbody>{rows}</tbody></table>"
-    return f'<section id="policies"><h2>Policies</h2><div class="scroll">{table}</div></section>'
-
-
 def _policy_row(policy: Mapping[str, Any]) -> str:
     start = "from scratch" if policy["parent"] is None else f"from policy {policy['parent']}"
     steps = f", {policy['steps']:,} steps" if policy["steps"] else ""
@@ -128,7 +127,7 @@ def _policy_row(policy: Mapping[str, Any]) -> str:
     finished = policy["status"] == "finished"
     numbers = _folded("Numbers", _definitions(policy["numbers"]), f"policy-{policy['id']}")
     cells = [
-        f'<span class="badge c{_colour_index(policy["id"])}">{policy["id"]}</span>',
+        f'<span class="badge c{_COLOURS.index(policy_colour(policy["id"]))}">{policy["id"]}</span>',
         f"<strong>{escape(policy['trained_on'])}</strong><br>{start}{steps}",
         f"{escape(policy['reason'])}{remarks}{numbers}",
         policy["expected_text"],
@@ -152,15 +151,6 @@ def _folded(title: str, content: str, key: str | None = None) -> str:
 def _definitions(entries: Mapping[str, str]) -> str:
     found = "".join(f"<dt>{escape(k)}</dt><dd>{escape(v)}</dd>" for k, v in entries.items())
     return f"<dl>{found}</dl>"
-
-
-def _colour_index(number: int) -> int:
-    return (*COLOURS, *GREYS).index(policy_colour(number))
-
-
-def _colour_rules() -> str:
-    colours = enumerate((*COLOURS, *GREYS))
-    return "".join(f".c{number} {{ background: {colour}; }}\n" for number, colour in colours)
 
 
 def _security(style: str, script: str, *, live: bool) -> str:

@@ -22,10 +22,9 @@ from sdmbtl.studies.describe import (
     title,
 )
 from sdmbtl.studies.snapshot import PolicySnapshot, StudySnapshot
-from sdmbtl.wording import chosen_by, coverage_text, figure, gain_figure, gain_text
+from sdmbtl.wording import chosen_by, figure, gain_figure, gain_text, level_figure
 
 if TYPE_CHECKING:
-    from sdmbtl.selectors import Trial
     from sdmbtl.studies import Study
 
 #: A longer learning curve is thinned to this many points.
@@ -53,10 +52,7 @@ def study_data(study: Study) -> dict[str, Any]:
         "space": _space(study.space),
         "returns": snapshot.return_range or (None if covered is None else covered.returns),
         "range_known": known,
-        "policies": [
-            _policy(trial, policy, study.space, snapshot)
-            for trial, policy in zip(study.trials, snapshot.rounds, strict=True)
-        ],
+        "policies": [_policy(policy, study.space, snapshot) for policy in snapshot.rounds],
         "rows": {"policies": [trial.id for trial in finished], **pack_rows(rows)},
         "gaps": snapshot.gaps,
         "random": None if random is None else random.performance,
@@ -88,22 +84,15 @@ def _tiles(snapshot: StudySnapshot) -> list[tuple[str, str]]:
     """Labels and values of the key figures."""
     if not snapshot.finished:
         return []
-    known, single, random = snapshot.coverage is not None, None, None
-    if snapshot.best_single is not None:
-        single = _level_text(snapshot.best_single.coverage, snapshot.best_single.performance)
-    if snapshot.random_actions is not None:
-        random = _level_text(snapshot.random_actions.coverage, snapshot.random_actions.performance)
-    level = _level_text(snapshot.coverage, snapshot.performance)
-    tiles = [("Coverage" if known else "Mean best return", level)]
-    tiles += [] if single is None else [("Best single policy", single)]
-    tiles += [] if random is None else [("Random actions", random)]
+    level = level_figure(snapshot.performance, snapshot.coverage)
+    tiles = [("Mean best return" if snapshot.coverage is None else "Coverage", level)]
+    single, random = snapshot.best_single, snapshot.random_actions
+    for label, other in (("Best single policy", single), ("Random actions", random)):
+        if other is not None:
+            tiles.append((label, level_figure(other.performance, other.coverage)))
     if snapshot.next_gain is not None:
         tiles.append(("Another policy", gain_text(snapshot.next_gain, snapshot.known_span)))
     return tiles
-
-
-def _level_text(coverage: float | None, performance: float | None) -> str:
-    return figure(performance) if coverage is None else coverage_text(coverage)
 
 
 def _space(space: ContextSpace) -> dict[str, Any]:
@@ -131,43 +120,42 @@ def _space(space: ContextSpace) -> dict[str, Any]:
     }
 
 
-def _policy(
-    trial: Trial, policy: PolicySnapshot, space: ContextSpace, snapshot: StudySnapshot
-) -> dict[str, Any]:
+def _policy(policy: PolicySnapshot, space: ContextSpace, snapshot: StudySnapshot) -> dict[str, Any]:
+    trial = policy.trial
     lows, highs = unit_box(space, trial.source)
     span = snapshot.known_span
-    seconds = snapshot.timing["by_trial"].get(str(policy.id), {})
+    seconds = snapshot.timing["by_trial"].get(str(trial.id), {})
     numbers = {
-        "chosen by": chosen_by(policy.strategy, policy.structure, policy.model),
+        "chosen by": chosen_by(trial.strategy, trial.structure, trial.model),
         "return where trained": figure(policy.training_return),
-        **{name.replace("_", " "): figure(value) for name, value in policy.numbers.items()},
+        **{name.replace("_", " "): figure(value) for name, value in trial.numbers.items()},
         **{f"score of {name}": f"{value:.2f}" for name, value in policy.scores.items()},
         **{f"seconds of {name}": f"{value:.3g}" for name, value in seconds.items()},
-        **{name: _text(value) for name, value in policy.attributes.items()},
+        **{name: _text(value) for name, value in trial.attributes.items()},
     }
     remarks = policy_problems(policy)
     if policy.no_better_than_random:
         remarks.append("no better than random actions")
     return {
-        "id": policy.id,
-        "status": policy.status,
-        "colour": policy_colour(policy.id),
+        "id": trial.id,
+        "status": trial.status,
+        "colour": policy_colour(trial.id),
         "trained_on": policy.trained_on,
         "kind": policy.kind,
         "box": np.column_stack([lows, highs]).round(6),
-        "parent": policy.parent,
-        "steps": policy.steps or policy.asked_steps,
-        "reason": policy.reason,
-        "expected_gain": policy.expected_gain,
+        "parent": trial.parent,
+        "steps": policy.run.steps or trial.steps,
+        "reason": trial.reason,
+        "expected_gain": trial.expected_gain,
         "gain": policy.gain,
-        "expected_text": gain_figure(policy.expected_gain, span),
+        "expected_text": gain_figure(trial.expected_gain, span),
         "gain_text": gain_figure(policy.gain, span),
         "performance": policy.performance,
-        "level_text": _level_text(policy.coverage, policy.performance),
+        "level_text": level_figure(policy.performance, policy.coverage),
         "serves": policy.serves,
         "remarks": remarks,
         "numbers": numbers,
-        "curve": _thinned(policy.curve),
+        "curve": _thinned(policy.run.curve),
     }
 
 
@@ -184,18 +172,16 @@ def _failures(snapshot: StudySnapshot, errors: dict[int, dict[int, str]]) -> lis
     """Failed training runs, then failed evaluations: one for each policy and error."""
     found = []
     for policy in snapshot.rounds:
-        for attempt, error in enumerate(policy.errors, start=1):
-            what = f"Policy {policy.id}, training, attempt {attempt}"
-            found.append({"what": what, "error": error[-LONGEST_ERROR:]})
+        for attempt, error in enumerate(policy.run.errors, start=1):
+            found.append((f"Policy {policy.trial.id}, training, attempt {attempt}", error))
     for number, by_target in errors.items():
         by_error: dict[str, list[int]] = {}
         for target, error in by_target.items():
             by_error.setdefault(error, []).append(target)
         for error, targets in by_error.items():
             where = f"{len(targets)} targets" if len(targets) > 1 else f"target {targets[0]}"
-            what = f"Policy {number}, evaluation on {where}"
-            found.append({"what": what, "error": error[-LONGEST_ERROR:]})
-    return found
+            found.append((f"Policy {number}, evaluation on {where}", error))
+    return [{"what": what, "error": error[-LONGEST_ERROR:]} for what, error in found]
 
 
 def _settings(study: Study, snapshot: StudySnapshot) -> dict[str, str]:

@@ -7,7 +7,6 @@ from sdmbtl.selectors.gp_selector import GPSelector
 from sdmbtl.selectors.history import History
 from sdmbtl.selectors.make import make_selector, register_selector, selector_names
 from sdmbtl.selectors.mountain_selector import MountainSelector
-from sdmbtl.selectors.oracle_selector import MyopicOracle, SequentialOracle, oracle_sequence
 from sdmbtl.selectors.predictive_selector import PredictiveSelector
 from sdmbtl.selectors.random_selector import IndependentTraining, RandomSelector
 from sdmbtl.selectors.structure_detection_selector import MGPSelector, StructureDetectionSelector
@@ -20,18 +19,15 @@ __all__ = [
     "IndependentTraining",
     "MGPSelector",
     "MountainSelector",
-    "MyopicOracle",
     "PredictiveSelector",
     "Proposal",
     "RandomSelector",
     "Selector",
-    "SequentialOracle",
     "StructureDetectionSelector",
     "TrainingRun",
     "Trial",
     "best_target",
     "make_selector",
-    "oracle_sequence",
     "register_selector",
     "selector_names",
 ]

@@ -160,7 +160,7 @@ class Selector(ABC):
             UnknownTrialError: If the trial is unknown.
             SelectorError: If it is not finished.
         """
-        forgotten = self.forgotten_trial(trial, reason)
+        forgotten = self.find(trial).forgotten(reason)
         self.record(forgotten)
         return forgotten
 
@@ -171,7 +171,7 @@ class Selector(ABC):
             UnknownTrialError: If the trial is unknown.
             SelectorError: If an attribute is not JSON data.
         """
-        annotated = self.annotated_trial(trial, attributes)
+        annotated = self.find(trial).annotated(attributes)
         self.record(annotated)
         return annotated
 
@@ -204,7 +204,8 @@ class Selector(ABC):
         reason: str | None = None,
     ) -> Trial:
         """Return what `tell` would; nothing is recorded yet."""
-        _check_reason(reason, correct=correct)
+        if reason is not None and not correct:
+            raise SelectorError("A 'reason' explains a correction. Pass correct=True with it.")
         if status not in REPORTED:
             raise SelectorError(
                 f"The 'status' of tell must be one of {', '.join(map(repr, REPORTED))}. "
@@ -224,29 +225,19 @@ class Selector(ABC):
         checked, own = self._checked_returns(found, row, status, source_return)
         return found.replaced(reason, status=status, row=checked, source_return=own)
 
-    def forgotten_trial(self, trial: TrialLike, reason: str | None = None) -> Trial:
-        """Return what `forget` would; nothing is recorded yet."""
-        _check_reason(reason, correct=True)
-        found = self._known(trial)
-        if found.status != "finished":
-            raise SelectorError(
-                f"Only a finished trial can be forgotten. Trial {found.id} {found.context} is "
-                f"{found.status}: it has no row. A pending one is reported as cancelled instead."
-            )
-        return found.replaced(reason, status="forgotten", row=None, source_return=None)
+    def find(self, trial: TrialLike) -> Trial:
+        """Return the recorded trial that a trial, its id, a source or a context stands for.
 
-    def annotated_trial(self, trial: TrialLike, attributes: Mapping[str, Any]) -> Trial:
-        """Return what `annotate` would; nothing is recorded yet."""
-        return self._known(trial).annotated(attributes)
-
-    def _known(self, trial: TrialLike) -> Trial:
+        Raises:
+            UnknownTrialError: If there is none.
+        """
         found = self._find(trial, repeat=False)
         if found is None:
             raise UnknownTrialError(f"There is no trial on {short_text(trial)}.")
         return found
 
     def record(self, *trials: Trial) -> None:
-        """Take over trials that `next_trials`, `reported_trial` or `annotated_trial` returned."""
+        """Take over new trials, or those that replace the ones with the same ids."""
         for trial in trials:
             self.history.record(trial)
 
@@ -533,11 +524,3 @@ class Selector(ABC):
                 "out, or correct the row."
             )
         return checked, None
-
-
-def _check_reason(reason: object, *, correct: bool) -> None:
-    if reason is not None and not (correct and isinstance(reason, str)):
-        raise SelectorError(
-            "The 'reason' must be a text that explains a correction, so it needs correct=True. "
-            f"Got {short_text(reason)}. Pass both, or leave the reason out."
-        )

@@ -1,9 +1,7 @@
 """Sequential clustering: fixed centroids, one more to place.
 
-Two things make it fast, both from the paper's appendix. Distances to the fixed centroids enter
-only through the smallest one, which is updated with each new centroid (only pairs that a new
-centroid touches are computed again). And a point whose cluster holds no target that the last
-centroid won has the same next step and the same gain as before, so it is reused.
+As in the paper's appendix, distances to the fixed centroids enter only through the smallest one,
+which is updated with each new centroid: only pairs that a new centroid touches are computed again.
 """
 
 from __future__ import annotations
@@ -99,14 +97,13 @@ class RestartSearch:
     point is evaluated once, not once for each start.
 
     Args:
-        nearest: The fixed centroids; grows between calls.
+        nearest: The fixed centroids.
         starts: (M,) indices of the targets to start from.
     """
 
     def __init__(self, nearest: NearestDistances, starts: NDArray[np.intp]) -> None:
         self.nearest = nearest
         self.starts = nearest.space.unit_targets[starts]
-        self._distances = nearest.distances
         self._steps: dict[bytes, tuple[float, NDArray[np.float64]]] = {}
         codes = [np.unique(column, return_inverse=True) for column in nearest.space.unit_targets.T]
         self._levels = [levels for levels, _ in codes]
@@ -114,7 +111,6 @@ class RestartSearch:
 
     def best_first(self) -> Iterator[tuple[NDArray[np.float64], float]]:
         """Yield the end points of all searches with their gains, best first."""
-        self._forget_changed()
         self._evaluate_all()
         ends: dict[bytes, tuple[float, NDArray[np.float64]]] = {}
         for start in self.starts:
@@ -123,37 +119,14 @@ class RestartSearch:
         order = sorted(ends.values(), key=_preference)
         yield from ((point, gain) for gain, point in order)
 
-    def _forget_changed(self) -> None:
-        """Drop every point whose cluster holds a target that a new centroid came nearer to."""
-        before, now = self._distances, self.nearest.distances
-        changed = np.flatnonzero(now < before - NEARER)
-        self._distances = now
-        if not len(changed) or not self._steps:
-            return
-        keys = list(self._steps)
-        points = np.array([np.frombuffer(key) for key in keys])
-        targets = self.nearest.space.unit_targets[changed]
-        size = max(PIECE // len(changed), 1)
-        for start in range(0, len(points), size):
-            distance = -self.nearest.gap.change(points[start : start + size], targets)
-            meets = (distance < before[changed] - NEARER).any(axis=1)
-            for number in np.flatnonzero(meets):
-                del self._steps[keys[start + number]]
-
     def _evaluate_all(self) -> None:
         """Evaluate every point that some search visits."""
         frontier = {point.tobytes(): point for point in self.starts}
-        visited: set[bytes] = set()
         while frontier:
-            new = [key for key in frontier if key not in self._steps]
-            if new:
-                gains, following = self._evaluated(np.array([frontier[key] for key in new]))
-                self._steps.update(
-                    zip(new, zip(gains.tolist(), following, strict=True), strict=True)
-                )
-            visited |= frontier.keys()
-            ahead = [self._steps[key][1] for key in frontier]
-            frontier = {p.tobytes(): p for p in ahead if p.tobytes() not in visited}
+            gains, following = self._evaluated(np.array(list(frontier.values())))
+            steps = zip(gains.tolist(), following, strict=True)
+            self._steps.update(zip(frontier, steps, strict=True))
+            frontier = {p.tobytes(): p for p in following if p.tobytes() not in self._steps}
 
     def _evaluated(
         self, points: NDArray[np.float64]

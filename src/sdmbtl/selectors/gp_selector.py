@@ -7,7 +7,7 @@ from typing import Any, ClassVar, Literal, get_args
 import numpy as np
 from numpy.typing import NDArray
 
-from sdmbtl.checks import check_float, check_int, known_name
+from sdmbtl.checks import known_name
 from sdmbtl.contexts import USUAL_SAMPLING, ContextSpace
 from sdmbtl.errors import SelectorError
 from sdmbtl.selectors.acquisition import expected_improvement, mean_improvement
@@ -22,6 +22,12 @@ from sdmbtl.wording import rise_in_words
 
 BestPerformance = Literal["real", "modelled"]
 SlopeSetting = Literal[SlopeMethod, "fixed"]
+
+#: Number of rounds before the model decides.
+FIRST_ROUNDS = 3
+#: Fall of performance per grid step, as a share of the observed range of returns, where slopes are
+#: "fixed".
+FIXED_SLOPE = 0.01
 
 
 class GPSelector(Selector):
@@ -40,10 +46,6 @@ class GPSelector(Selector):
             modelled ones (the original MBTL).
         slopes: How the gap's slopes are learned: "return" as in the paper, "relative" or
             "within" as described in `sdmbtl.transfer.slopes`, or "fixed" (the original MBTL).
-        fixed_slope: Fall of performance per grid step, as a share of the observed range of
-            returns, where slopes are "fixed".
-        exploration: Factor before log k in beta_k.
-        first_rounds: Number of rounds before the model decides.
         sampling: From how many targets on choices are computed on a sample of them, and how
             large it is, also as its settings; None for all targets always.
     """
@@ -57,18 +59,12 @@ class GPSelector(Selector):
         seed: int = 0,
         best: BestPerformance = "real",
         slopes: SlopeSetting = "return",
-        fixed_slope: float = 0.01,
-        exploration: float = 1.0,
-        first_rounds: int = 3,
         sampling: SamplingLike | None = USUAL_SAMPLING,
     ) -> None:
         super().__init__(space, seed=seed, sampling=sampling)
         known_name("best", best, get_args(BestPerformance), error=SelectorError)
         known_name("slopes", slopes, (*get_args(SlopeMethod), "fixed"), error=SelectorError)
         self.best, self.slopes = best, slopes
-        self.fixed_slope = check_float("fixed_slope", fixed_slope, low=0, error=SelectorError)
-        self.exploration = check_float("exploration", exploration, low=0, error=SelectorError)
-        self.first_rounds = check_int("first_rounds", first_rounds, low=1, error=SelectorError)
         self._sums = RunningPairSums()
 
     @classmethod
@@ -78,13 +74,7 @@ class GPSelector(Selector):
 
     def settings(self) -> dict[str, Any]:
         """Every setting that changes the choices."""
-        return {
-            "best": self.best,
-            "slopes": self.slopes,
-            "fixed_slope": self.fixed_slope,
-            "exploration": self.exploration,
-            "first_rounds": self.first_rounds,
-        }
+        return {"best": self.best, "slopes": self.slopes}
 
     def propose(self, history: History) -> Proposal:
         """Choose the next source."""
@@ -93,7 +83,7 @@ class GPSelector(Selector):
             return self._without_rows(history)
         gap = self._gap(rows)
         known = ~np.isnan(rows.source_returns)
-        if known.sum() < self.first_rounds:
+        if known.sum() < FIRST_ROUNDS:
             own = rows.source_returns[known] if known.any() else rows.best
             level = np.full(len(history.space), np.nanmean(own))
             best = self._best_so_far(history, gap, level)
@@ -101,7 +91,7 @@ class GPSelector(Selector):
         process = GaussianProcess(rows.unit_sources[known], rows.source_returns[known])
         mean, deviation = process.predict(history.space.unit_targets)
         best = self._best_so_far(history, gap, mean)
-        beta = self.exploration * np.log(history.round)
+        beta = np.log(history.round)
         upper_bound = mean + np.sqrt(beta) * deviation
         gains = mean_improvement(gap.advantages(upper_bound, best), len(history.space))
         index = best_target(gains, history.free_targets(), history.space.tie_rank)
@@ -110,14 +100,17 @@ class GPSelector(Selector):
         choice = SourceChoice(
             history.space.source(index), history.space.unit_targets[index], float(gains[index])
         )
+        there, spread = float(mean[index]), float(deviation[index])
 
         def gains_of(units: NDArray[np.float64]) -> NDArray[np.float64]:
             mean, deviation = process.predict(units)
             bounds = mean + np.sqrt(beta) * deviation
             return mean_improvement(gap.advantages(bounds, best, units), len(units))
 
-        choice = refine_choice(history, gains, gains_of) or choice
-        there, spread = (float(values[0]) for values in process.predict(choice.unit[None]))
+        finer = refine_choice(history, gains, gains_of)
+        if finer is not None:
+            choice = finer
+            there, spread = (float(values[0]) for values in process.predict(finer.unit[None]))
         above = there + gap.change(choice.unit[None])[0] - best
         expected = history.bound_gain(float(expected_improvement(above).mean()), float(best.mean()))
         return Proposal(
@@ -163,7 +156,7 @@ class GPSelector(Selector):
     def _gap(self, rows: ObservedRows) -> SeparableGap:
         if self.slopes == "fixed":
             width = float(np.nanmax(rows.returns) - np.nanmin(rows.returns))
-            fall = -self.fixed_slope * width * self.space.steps
+            fall = -FIXED_SLOPE * width * self.space.steps
             return SeparableGap(rows.space, fall, fall)
         slopes = self._sums.slopes(rows, self.slopes)
         return SeparableGap(rows.space, slopes.left, slopes.right)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import Any, ClassVar
 
 import numpy as np
@@ -32,8 +31,6 @@ class MountainSelector(Selector):
         space: The context space.
         seed: Seed of the choice of restarts, if not every target starts one.
         sources: "targets", or "box" for any point of the box around them.
-        weights: (D,) weight of each dimension in the L1 distance, equal if left out; only their
-            ratios matter.
         restarts: M, the number of targets that start a search in the box; all if left out.
         sampling: From how many targets on choices are computed on a sample of them, and how
             large it is, also as its settings; None for all targets always.
@@ -47,28 +44,21 @@ class MountainSelector(Selector):
         *,
         seed: int = 0,
         sources: Sources = "targets",
-        weights: Sequence[float] | NDArray[np.float64] | None = None,
         restarts: int | None = None,
         sampling: SamplingLike | None = USUAL_SAMPLING,
     ) -> None:
         super().__init__(space, seed=seed, sampling=sampling)
         self.sources = check_sources(sources)
-        self.weights = _check_weights(space, weights)
         self.restarts = (
             None
             if restarts is None
             else check_int("restarts", restarts, low=1, error=SelectorError)
         )
         self._nearest: NearestDistances | None = None
-        self._search: RestartSearch | None = None
 
     def settings(self) -> dict[str, Any]:
         """Every setting that changes the choices."""
-        return {
-            "sources": self.sources,
-            "weights": self.weights.tolist(),
-            "restarts": self.restarts,
-        }
+        return {"sources": self.sources, "restarts": self.restarts}
 
     def propose(self, history: History) -> Proposal:
         """Choose the source that most reduces the clustering loss."""
@@ -94,8 +84,7 @@ class MountainSelector(Selector):
         centroids = history.covering
         known = self._nearest
         if known is None or not known.is_extended_by(history, centroids):
-            known = NearestDistances(history.space, self.weights)
-            self._search = None
+            known = NearestDistances(history.space, np.ones(history.space.n_dimensions))
         known.extend(centroids)
         self._nearest = known
         return known
@@ -113,9 +102,7 @@ class MountainSelector(Selector):
     def _best_point(
         self, nearest: NearestDistances, free: NDArray[np.bool_], history: History
     ) -> tuple[NDArray[np.float64], float]:
-        if self._search is None:
-            self._search = RestartSearch(nearest, self._starts(history))
-        for point, gain in self._search.best_first():
+        for point, gain in RestartSearch(nearest, self._starts(history)).best_first():
             source = nearest.space.from_unit(point)
             if gain > 0 and not history.is_taken(Source.at(source)):
                 return source, gain
@@ -129,22 +116,3 @@ class MountainSelector(Selector):
             return np.arange(n)
         rng = np.random.default_rng(np.random.SeedSequence(history.seed))
         return np.sort(rng.choice(n, size=self.restarts, replace=False))
-
-
-def _check_weights(
-    space: ContextSpace, weights: Sequence[float] | NDArray[np.float64] | None
-) -> NDArray[np.float64]:
-    if weights is None:
-        return np.ones(space.n_dimensions)
-    try:
-        array = np.asarray(weights, dtype=np.float64)
-        usable = array.shape == (space.n_dimensions,) and np.isfinite(array).all()
-        usable = usable and bool((array >= 0).all()) and array.max() > 0
-    except (TypeError, ValueError):
-        usable = False
-    if not usable:
-        raise SelectorError(
-            f"'weights' must be {space.n_dimensions} finite numbers >= 0, one for each of "
-            f"{list(space.names)}, not all 0. Got {weights!r} instead."
-        )
-    return np.asarray(array / array.max())

@@ -191,13 +191,31 @@ class Trial:
         """The trial with some changes."""
         return replace(self, **changes)
 
+    def forgotten(self, reason: str | None = None) -> Trial:
+        """The trial without its row, which is kept as an earlier one.
+
+        Raises:
+            SelectorError: If it is not finished.
+        """
+        if self.status != "finished":
+            raise SelectorError(
+                f"Only a finished trial can be forgotten. Trial {self.id} {self.context} is "
+                f"{self.status}: it has no row. A pending one is reported as cancelled instead."
+            )
+        return self.replaced(reason, status="forgotten", row=None, source_return=None)
+
     def replaced(self, reason: str | None = None, **changes: Any) -> Trial:
         """The trial with some changes; a row that is not part of the new one is kept as earlier.
 
         Args:
             reason: Why, in the user's words.
             **changes: The fields that change.
+
+        Raises:
+            SelectorError: If the reason is not a text.
         """
+        if reason is not None and not isinstance(reason, str):
+            raise SelectorError(f"The 'reason' must be a text. Got {short_text(reason)} instead.")
         after = self.updated(**changes)
         if self.row is None or (after.row is not None and _holds(after.row, self.row)):
             return after
@@ -252,7 +270,6 @@ class Trial:
                 "earlier": tuple(EarlierRow.from_dict(e, space) for e in data["earlier"]),
             }
             trial = cls(**{**data, **read})
-            _check_types(trial)
         except (KeyError, TypeError, ValueError, OverflowError) as error:
             raise StateError(f"Trial {number} is damaged: {error}.") from None
         if trial.status not in get_args(Status) or (row is None) == (trial.status == "finished"):
@@ -261,26 +278,6 @@ class Trial:
                 f"{'without' if row is None else 'with'} a row."
             )
         return trial
-
-
-def _check_types(trial: Trial) -> None:
-    """Check what was read apart from sources and rows, which are checked where they are made."""
-    text, number = str | None, int | float | None
-    kinds: dict[str, Any] = {
-        "strategy": str,
-        "reason": str,
-        "structure": text,
-        "model": text,
-        "numbers": dict,
-        "attributes": dict,
-        "source_return": number,
-    }
-    fields = {name: (getattr(trial, name), kind) for name, kind in kinds.items()}
-    if all(isinstance(value, kind) for value, kind in fields.values()):
-        fields = {name: (value, number) for name, value in trial.numbers.items()}
-    for name, (value, kind) in fields.items():
-        if not isinstance(value, kind):
-            raise TypeError(f"{name!r} is {short_text(value)}")
 
 
 def _holds(row: NDArray[np.float64], earlier: NDArray[np.float64]) -> bool:

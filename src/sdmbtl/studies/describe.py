@@ -6,14 +6,13 @@ import math
 from collections.abc import Sequence
 from pathlib import Path
 
-from sdmbtl.studies.snapshot import Level, PolicySnapshot, StudySnapshot
+from sdmbtl.studies.snapshot import PolicySnapshot, StudySnapshot
 from sdmbtl.wording import (
     counted,
     coverage_text,
     duration,
-    figure,
     gain_text,
-    in_words,
+    level_figure,
     whole_percent,
 )
 
@@ -39,17 +38,12 @@ def headline(snapshot: StudySnapshot) -> str:
         parts.append(f"{snapshot.steps:,} steps")
     if snapshot.seconds >= 1:
         parts.append(duration(snapshot.seconds))
-    text = f"{', '.join(parts)}: {level_text(snapshot)}"
+    measure = "mean best return" if snapshot.coverage is None else "coverage"
+    level = level_figure(snapshot.performance, snapshot.coverage)
+    text = f"{', '.join(parts)}: {measure} {level}"
     if snapshot.evaluated_targets < snapshot.targets:
         text += f" on {snapshot.evaluated_targets} of {snapshot.targets} tasks"
     return text
-
-
-def level_text(snapshot: StudySnapshot) -> str:
-    """Name the coverage, or the mean best return if the range of returns is not known."""
-    if snapshot.coverage is None:
-        return f"mean best return {figure(snapshot.performance)}"
-    return f"coverage {coverage_text(snapshot.coverage)}"
 
 
 def result_lines(snapshot: StudySnapshot) -> list[str]:
@@ -58,9 +52,10 @@ def result_lines(snapshot: StudySnapshot) -> list[str]:
     compared = []
     single, random = snapshot.best_single, snapshot.random_actions
     if single is not None and len(snapshot.finished) > 1:
-        compared.append(f"best single policy {_level(single)} (policy {single.id})")
+        level = level_figure(single.performance, single.coverage)
+        compared.append(f"best single policy {level} (policy {single.id})")
     if random is not None:
-        compared.append(f"random actions {_level(random)}")
+        compared.append(f"random actions {level_figure(random.performance, random.coverage)}")
     lines += [" · ".join(compared)] if compared else []
     return lines + gap_lines(snapshot) + outlook_lines(snapshot)
 
@@ -69,7 +64,7 @@ def gap_lines(snapshot: StudySnapshot) -> list[str]:
     """Say which tasks are badly covered."""
     gaps, lines = snapshot.gaps, []
     if gaps.count:
-        where = "" if gaps.corner is None else f", mostly {gaps.corner.words}"
+        where = "" if gaps.corner is None else f", mostly {gaps.corner}"
         of = counted(snapshot.targets, "task")
         lines.append(f"{gaps.count} of {of} badly covered{where}")
         few = gaps.count <= FEW * snapshot.targets
@@ -117,7 +112,7 @@ def problem_lines(snapshot: StudySnapshot) -> list[str]:
         if (number := _count(snapshot, status))
     ]
     for policy in snapshot.rounds:
-        lines += [f"policy {policy.id}: {text}" for text in policy_problems(policy)]
+        lines += [f"policy {policy.trial.id}: {text}" for text in policy_problems(policy)]
     useless = [p for p in snapshot.rounds if p.no_better_than_random]
     if useless:
         advice = " Train longer (--steps), or with other settings (sdmbtl trainers lists them)."
@@ -134,17 +129,17 @@ def problem_lines(snapshot: StudySnapshot) -> list[str]:
 def policy_problems(policy: PolicySnapshot) -> list[str]:
     """Say what is wrong with a policy, apart from what random actions do as well."""
     found = []
-    if policy.status == "failed" and policy.errors:
-        found.append(f"failed: {policy.errors[-1]}")
+    if policy.trial.status == "failed" and policy.run.errors:
+        found.append(f"failed: {policy.run.errors[-1]}")
     if policy.failed_targets:
         failed = counted(policy.failed_targets, "task")
         found.append(f"evaluation failed on {failed}: {policy.first_target_error}")
     if policy.probably_failed:
         found.append("far below the others, its training may have failed")
-    if policy.earlier:
-        became, reason = policy.earlier[-1].became, policy.earlier[-1].reason
-        text = "forgotten" if policy.status == "forgotten" else "corrected"
-        found.append(f"{text}: {reason}" if reason and became == policy.status else text)
+    if policy.trial.earlier:
+        became, reason = policy.trial.earlier[-1].became, policy.trial.earlier[-1].reason
+        text = "forgotten" if policy.trial.status == "forgotten" else "corrected"
+        found.append(f"{text}: {reason}" if reason and became == policy.trial.status else text)
     return found
 
 
@@ -177,9 +172,9 @@ def model_lines(snapshot: StudySnapshot) -> list[str]:
 def past_forecasts(snapshot: StudySnapshot) -> list[str]:
     """Compare the expected gains so far with the realised ones."""
     pairs = [
-        (policy.expected_gain, policy.gain)
+        (policy.trial.expected_gain, policy.gain)
         for policy in snapshot.rounds
-        if policy.expected_gain is not None
+        if policy.trial.expected_gain is not None
         and policy.gain is not None
         and not math.isnan(policy.gain)
     ]
@@ -188,7 +183,7 @@ def past_forecasts(snapshot: StudySnapshot) -> list[str]:
     expected, realised = (
         gain_text(sum(values), snapshot.known_span) for values in zip(*pairs, strict=True)
     )
-    who = "one policy" if len(pairs) == 1 else f"{in_words(len(pairs))} policies"
+    who = counted(len(pairs), "policy", "policies")
     return [f"Forecasts so far, for {who}: {expected} expected, {realised} realised."]
 
 
@@ -202,15 +197,11 @@ def covered_text(worst_tenth: float, near_best: float, noun: str = "tasks") -> s
     return f"Worst tenth {coverage_text(worst_tenth)}; {near}."
 
 
-def _level(level: Level) -> str:
-    return figure(level.performance) if level.coverage is None else coverage_text(level.coverage)
-
-
 def _count(snapshot: StudySnapshot, status: str) -> int:
-    return sum(policy.status == status for policy in snapshot.rounds)
+    return sum(policy.trial.status == status for policy in snapshot.rounds)
 
 
 def _listed(policies: Sequence[PolicySnapshot]) -> str:
-    which = ", ".join(str(policy.id) for policy in policies[:MOST_LISTED])
+    which = ", ".join(str(policy.trial.id) for policy in policies[:MOST_LISTED])
     more = ", …" if len(policies) > MOST_LISTED else ""
     return f"{'policy' if len(policies) == 1 else 'policies'} {which}{more}"

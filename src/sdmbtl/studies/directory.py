@@ -13,7 +13,7 @@ from sdmbtl.errors import StudyError
 from sdmbtl.files import network_file_system
 from sdmbtl.software import CORE, TRAINING, versions
 from sdmbtl.studies.environment import first_identity
-from sdmbtl.studies.store import StudyStore
+from sdmbtl.studies.store import StudyStore, missing_study
 from sdmbtl.trust import ORIGIN
 
 if TYPE_CHECKING:
@@ -33,11 +33,7 @@ def open_store(path: Path, wait: float) -> StudyStore:
         StudyError: If there is none.
     """
     if not has_database(path):
-        raise StudyError(
-            f"There is not a study in {str(path)!r}. Make one with an environment: "
-            f"sdmbtl run CartPole --out {path}, or Study.open(path, 'CartPole'); or for "
-            f"training of your own: sdmbtl ask {path} --space FILE.toml."
-        )
+        raise missing_study(path)
     return StudyStore(path / "study.db", wait)
 
 

@@ -11,7 +11,6 @@ from typing import Any, Literal
 
 from sdmbtl.errors import DamagedStudyError, PolicyError, SdmbtlError, StudyError
 from sdmbtl.files import (
-    delete_leftovers,
     find_leftovers,
     free_name,
     sync_directory,
@@ -129,7 +128,9 @@ def repair(path: str | Path) -> Diagnosis:
                 store.back_up(always=True)
             store.close()
         for folder in _folders(path):
-            done += [f"Deleted {name}." for name in delete_leftovers(folder)]
+            for leftover in find_leftovers(folder):
+                leftover.unlink(missing_ok=True)
+                done.append(f"Deleted {leftover.name}.")
     except OSError as error:
         failures.append(Finding("problem", f"Could not be repaired: {error}"))
     diagnosis = examine(path)
@@ -188,7 +189,7 @@ def _examine_policies(study: Study, diagnosis: Diagnosis) -> None:
         if trial.parent is not None and trial.parent >= trial.id:
             diagnosis.add(
                 "problem",
-                f"Policy {trial.id} starts from policy {trial.parent}, which is not an earlier one.",
+                f"Policy {trial.id} starts from policy {trial.parent}, which is not earlier.",
                 "The record was changed from outside; start a new study in another directory.",
             )
     if study.configuration.family is None:

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import NDArray
 
 from sdmbtl.checks import check_int
 from sdmbtl.contexts import ContextLike, ContextSpace
-from sdmbtl.errors import ContextError, RowError, StudyError
+from sdmbtl.errors import ContextError, StudyError
 from sdmbtl.foreign import MAX_BYTES, check_size
 from sdmbtl.seeds import derived_seed
 
@@ -111,33 +111,3 @@ def errors_by_target(study: Study) -> dict[int, dict[int, str]]:
         for target, error in errors.items():
             by_target.setdefault(target, {})[policy] = error
     return by_target
-
-
-def as_row_of_series(returns: Any, space: ContextSpace) -> ArrayLike:
-    """Put a pandas Series or data frame in the order of the targets; anything else stays.
-
-    Its index must be 0, 1, … in the order of the targets, or have the names of the dimensions and
-    a target in each row; targets that are missing were not evaluated.
-
-    Raises:
-        RowError: If its index names no targets.
-    """
-    if not hasattr(returns, "to_numpy") or not hasattr(returns, "index"):
-        return returns  # type: ignore[no-any-return]
-    index, values = returns.index, returns.to_numpy()
-    if list(index) == list(range(len(space))):
-        return values  # type: ignore[no-any-return]
-    if set(index.names) != set(space.names):
-        raise RowError(
-            f"The index of these returns does not name the targets: it has {list(index.names)}. "
-            f"Set it to the dimensions {list(space.names)}, or pass returns.to_numpy() if they are "
-            "in the order of the targets."
-        )
-    row = np.full((len(space), *values.shape[1:]), np.nan)
-    for label, value in zip(index, values, strict=True):
-        parts = label if isinstance(label, tuple) else (label,)
-        place = space.find(space.vector(dict(zip(index.names, parts, strict=True))))
-        if place is None:
-            raise RowError(f"These returns have {label!r}, which is not a target. Leave it out.")
-        row[place] = value
-    return row

@@ -103,8 +103,6 @@ class Loop:
         self.log, self.files = jobs.log, jobs.files
         self.executor, self.helpers = executor, helpers if executor.in_process else None
         self.checkpoints, self.worker_retries = checkpoints, worker_retries
-        # Environments that are made by a function of this process cannot be sent as data.
-        self._spec: Any = training if executor.in_process else training.to_dict()
         self._tasks: dict[Future[Any], _Run | _Piece] = {}
         self._todo: deque[_Run | _Piece] = deque()
         self._in_hand: set[int] = set()
@@ -239,20 +237,19 @@ class Loop:
         self.tell(Event("evaluating", trial, 0, len(numbers)))
 
     def _submit(self, task: _Run | _Piece) -> None:
-        from sdmbtl.training.tasks import evaluate_task, job_to_data, train_task
+        from sdmbtl.training.tasks import evaluate_task, train_task
 
         show = self.executor.in_process  # otherwise reports come in another thread
         if isinstance(task, _Run):
-            run, kept = task, self.checkpoints
+            run = task
             run.begun = time.monotonic()
-            folder = None if kept is None else (str(kept.folder), kept.seconds)
 
             def listen(data: dict[str, Any]) -> None:
                 run.latest = data
                 if show:
                     self._show_run(run, len(run.trials))
 
-            what: list[Any] = [train_task, self._spec, [*map(job_to_data, run.jobs)], folder]
+            what: list[Any] = [train_task, self.training, run.jobs, self.checkpoints]
         else:
             row, how = task.row, task.row.evaluation
 
@@ -260,7 +257,7 @@ class Loop:
                 if show:
                     self._show_row(row, row.done + data["done"])
 
-            what = [evaluate_task, self._spec, row.policy, how.contexts, task.numbers]
+            what = [evaluate_task, self.training, row.policy, how.contexts, task.numbers]
             what += [how.episodes, self.jobs.evaluation_seed(row.trial), self.helpers]
         future = self.executor.submit(*what, on_report=listen)
         self._tasks[future] = task
@@ -293,14 +290,12 @@ class Loop:
     ) -> list[int]:
         """Record what was trained; returns the trials that are not evaluated next."""
         from sdmbtl.training import delete_checkpoints
-        from sdmbtl.training.tasks import training_from_data
 
         if error is not None:
             for trial in run.trials:
                 self.recorder.keep_lost(trial, str(error), self.worker_retries)
             return [trial.id for trial in run.trials]
-        results = [training_from_data(data) for data in future.result()]
-        outcomes = list(zip(run.trials, run.jobs, results, strict=True))
+        outcomes = list(zip(run.trials, run.jobs, future.result(), strict=True))
         self.recorder.keep_trained(outcomes, time.monotonic() - run.begun)
         if self.checkpoints is not None:
             delete_checkpoints(self.training, run.jobs, self.checkpoints)

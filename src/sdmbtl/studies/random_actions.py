@@ -117,10 +117,9 @@ def measure_random_actions(
     if len(targets) > MOST_TARGETS:
         rng = np.random.default_rng(seed)
         targets = np.sort(rng.choice(targets, MOST_TARGETS, replace=False))
-    spec = training if executor.in_process else training.to_dict()
     how = space.targets[targets], EPISODES, MOST_STEPS, seed
     try:
-        returns: NDArray[np.float64] = executor.submit(random_actions_task, spec, *how).result()
+        returns: NDArray[np.float64] = executor.submit(random_actions_task, training, *how).result()
     except Exception as error:  # noqa: BLE001 (whatever an environment may raise)
         measured: dict[str, Any] = {"error": f"{type(error).__name__}: {error}"}
     else:

@@ -18,7 +18,7 @@ class RowEvaluation:
     """The evaluation of one policy on the targets on which it was not evaluated.
 
     Attributes:
-        contexts: (n, D) the targets, and after them the source if it is a point that is not a target.
+        contexts: (n, D) the targets, then the source if it is a point that is not a target.
         numbers: Those of the contexts that are to be evaluated.
         known: (N, E) returns on the targets so far, NaN where there are none.
         own: The mean return on a source that is not a target, if it is known.

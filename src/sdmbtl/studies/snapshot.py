@@ -12,7 +12,7 @@ from sdmbtl.errors import StructureError
 from sdmbtl.json_data import as_json
 from sdmbtl.selectors.predictive_selector import PredictiveSelector
 from sdmbtl.selectors.structure_detection_selector import StructureDetectionSelector
-from sdmbtl.selectors.trial import EarlierRow, TrainingRun, Trial
+from sdmbtl.selectors.trial import TrainingRun, Trial
 from sdmbtl.studies.environment import accepted_changes
 from sdmbtl.studies.random_actions import RandomActions, recorded_random_actions
 from sdmbtl.studies.stopping import recorded_rules
@@ -25,6 +25,13 @@ if TYPE_CHECKING:
 
 #: Number of further policies in the forecast of the gain.
 POLICIES_AHEAD = 3
+
+
+#: Fields of a trial in the JSON data of a policy.
+_OF_TRIAL = (
+    *("id", "status", "context", "width", "parent", "strategy", "structure", "model", "reason"),
+    *("numbers", "expected_gain", "attributes", "source_return", "earlier"),
+)
 
 
 @dataclass(frozen=True)
@@ -44,29 +51,15 @@ class Level:
 
 @dataclass(frozen=True)
 class PolicySnapshot:
-    """A policy: what it was trained on, why, and what it brought.
+    """A policy and what it brought.
 
     Attributes:
-        id: Its number.
-        status: As of the trial.
-        context: Centre of what it was trained on.
-        trained_on: The same in words.
+        trial: The trial: what it was trained on, why, and how.
+        trained_on: Its source in words.
         kind: "whole" for the whole space, "region" or "point".
-        width: Side of the region as a share of each range.
-        parent: The policy that it started from, if any.
-        asked_steps: Environment steps asked for; None for the usual number.
-        steps: Environment steps taken, once trained.
-        strategy: What chose it, with `structure`, `model`, `reason` and `numbers`, as of the trial.
-        expected_gain: Rise of the mean best return that was expected of it.
-        attributes: The user's notes.
-        curve: (steps, mean return) during training.
-        source_return: Reported return where it was trained.
         training_return: Return where it was trained: in training, or else as evaluated.
-        attempts: Attempts at training so far.
-        errors: Messages of failed attempts.
         failed_targets: Number of targets on which its evaluation failed.
         first_target_error: The error on the first of them.
-        earlier: Rows that were replaced or taken back.
         serves: Number of targets on which it is the best policy.
         evaluated_targets: Number of targets with a return.
         performance: Mean best return with it and all before it; None until it is finished.
@@ -77,30 +70,12 @@ class PolicySnapshot:
         no_better_than_random: No better than random actions, up to noise.
     """
 
-    id: int
-    status: str
-    context: Mapping[str, float]
+    trial: Trial
     trained_on: str
     kind: str
-    width: float
-    parent: int | None
-    asked_steps: int | None
-    steps: int | None
-    strategy: str
-    structure: str | None
-    model: str | None
-    reason: str
-    numbers: Mapping[str, float]
-    expected_gain: float | None
-    attributes: Mapping[str, Any]
-    curve: tuple[tuple[int, float], ...]
-    source_return: float | None
     training_return: float | None
-    attempts: int
-    errors: tuple[str, ...]
     failed_targets: int
     first_target_error: str | None
-    earlier: tuple[EarlierRow, ...]
     serves: int = 0
     evaluated_targets: int = 0
     performance: float | None = None
@@ -109,6 +84,25 @@ class PolicySnapshot:
     scores: Mapping[str, float] = field(default_factory=dict)
     probably_failed: bool = False
     no_better_than_random: bool = False
+
+    @property
+    def run(self) -> TrainingRun:
+        """The training run, an empty one before training."""
+        return self.trial.run or TrainingRun()
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the policy as JSON data, with what is shown of its trial."""
+        trial, run = self.trial, self.run
+        own = {each.name: getattr(self, each.name) for each in fields(self) if each.name != "trial"}
+        return {
+            **{name: getattr(trial, name) for name in _OF_TRIAL},
+            "asked_steps": trial.steps,
+            "steps": run.steps,
+            "curve": run.curve,
+            "attempts": run.attempt + 1,
+            "errors": run.errors,
+            **own,
+        }
 
 
 @dataclass(frozen=True)
@@ -187,7 +181,7 @@ class StudySnapshot:
     @property
     def steps(self) -> int:
         """Environment steps of all policies."""
-        return sum(policy.steps or 0 for policy in self.rounds)
+        return sum(policy.run.steps or 0 for policy in self.rounds)
 
     @property
     def seconds(self) -> float:
@@ -205,7 +199,7 @@ class StudySnapshot:
         return [p for p in self.finished if p.evaluated_targets < self.targets]
 
     def _with_status(self, status: str) -> list[PolicySnapshot]:
-        return [policy for policy in self.rounds if policy.status == status]
+        return [policy for policy in self.rounds if policy.trial.status == status]
 
     def to_dict(self) -> dict[str, Any]:
         """Return the snapshot as JSON data, with counts of the policies by status."""
@@ -308,36 +302,17 @@ def _rounds(
 def _policy(
     study: Study, trial: Trial, errors: Mapping[int, str], outcome: Mapping[str, Any]
 ) -> PolicySnapshot:
-    run = trial.run or TrainingRun()
-    own_return = run.training_return
+    own_return = None if trial.run is None else trial.run.training_return
     if own_return is None and trial.row is not None:
         own_return = trial.source_return if trial.index is None else float(trial.row[trial.index])
     region = "whole" if study.space.is_whole(trial.source) else "region"
     return PolicySnapshot(
-        id=trial.id,
-        status=trial.status,
-        context=trial.context,
+        trial=trial,
         trained_on=trained_on(study.space, study.trials, trial),
         kind="point" if trial.source.is_point else region,
-        width=trial.width,
-        parent=trial.parent,
-        asked_steps=trial.steps,
-        steps=run.steps,
-        strategy=trial.strategy,
-        structure=trial.structure,
-        model=trial.model,
-        reason=trial.reason,
-        numbers=trial.numbers,
-        expected_gain=trial.expected_gain,
-        attributes=trial.attributes,
-        curve=run.curve,
-        source_return=trial.source_return,
         training_return=own_return,
-        attempts=run.attempt + 1,
-        errors=run.errors,
         failed_targets=len(errors),
         first_target_error=errors[min(errors)] if errors else None,
-        earlier=trial.earlier,
         **outcome,
     )
 

@@ -1,4 +1,4 @@
-"""The records of a study in one SQLite file: plain tables, one connection, one transaction a change.
+"""Records of a study in one SQLite file: plain tables, one connection, atomic changes.
 
 After a crash at any moment the file holds the state before a change or after it. A transaction is
 also the write lock: other processes wait for it. A copy of the file, `study.backup.db`, is made
@@ -94,7 +94,7 @@ class StudyStore:
 
     Raises:
         DamagedStudyError: If it is missing, or not the database of a study.
-        StudyError: If it cannot be read, or is of another release.
+        StudyError: If it cannot be read, is of another release, or is being made.
     """
 
     def __init__(
@@ -116,8 +116,11 @@ class StudyStore:
             self._database = connect(path, self.wait, create=facts is not None)
             self._identity = _identity(path)
         try:
-            if facts is not None and not self._read(_TABLES):
-                self._create(facts())
+            if not self._read(_TABLES):
+                if facts is not None:
+                    self._create(facts())
+                elif not self.backup_path.exists():  # another process is making it
+                    raise missing_study(path.parent)
             with self._explained():
                 check_schema(self._database, path)
         except BaseException:
@@ -498,6 +501,15 @@ def to_bytes(array: NDArray[np.float64]) -> bytes:
 def to_array(blob: bytes) -> NDArray[np.float64]:
     """Return the numbers that `to_bytes` was given."""
     return np.frombuffer(blob, dtype="<f8").astype(np.float64)
+
+
+def missing_study(path: Path) -> StudyError:
+    """Return the error for a directory without a study."""
+    return StudyError(
+        f"There is not a study in {str(path)!r}. Make one with an environment: "
+        f"sdmbtl run CartPole --out {path}, or Study.open(path, 'CartPole'); or for "
+        f"training of your own: sdmbtl ask {path} --space FILE.toml."
+    )
 
 
 def cannot_read(path: Path, reason: object) -> StudyError:

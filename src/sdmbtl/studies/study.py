@@ -27,7 +27,7 @@ from sdmbtl.studies.environment import (
     recorded_environments,
     warn_of_missing_time_limit,
 )
-from sdmbtl.studies.evaluation import as_row_of_series, count_missing, evaluate_chosen
+from sdmbtl.studies.evaluation import count_missing, evaluate_chosen
 from sdmbtl.studies.gathering import gather_portfolio
 from sdmbtl.studies.jobs import JobMaker
 from sdmbtl.studies.leases import Lease, LeaseKeeper, grant
@@ -434,7 +434,7 @@ class Study:
         """
         played = None
         if returns is not None:
-            played = as_episodes(as_row_of_series(returns, self.space), self.space)
+            played = as_episodes(returns, self.space)
         row = None if played is None else mean_over_episodes(played)
         with self.log.write_lock():
             number = trial.id if isinstance(trial, Trial) else trial
@@ -444,13 +444,16 @@ class Study:
                     status = options.get("status", "finished")
                     self.store.record_stale_result(number, lease, status, row)
                     return self.trials[number]
-            elif isinstance(number, int) and number in leases and leases[number].token > 1:
-                if self.trials[number].run is None:
-                    raise StudyError(
-                        f"Policy {number} was given to somebody {leases[number].token} times, "
-                        "because no heartbeat came. Pass the 'lease' of this result, as 'ask' "
-                        "printed it."
-                    )
+            elif (
+                isinstance(number, int)
+                and number in leases
+                and leases[number].token > 1
+                and self.trials[number].run is None
+            ):
+                raise StudyError(
+                    f"Policy {number} was given to somebody {leases[number].token} times, because "
+                    "no heartbeat came. Pass the 'lease' of this result, as 'ask' printed it."
+                )
             try:
                 reported = self.selector.reported_trial(trial, row, **options)
             except DuplicateTellError:
@@ -491,7 +494,7 @@ class Study:
         self, trial: TrialLike, row: NDArray[np.float64] | None, options: TellOptions
     ) -> Trial | None:
         """Return the trial, if exactly this was reported of it before."""
-        known = self.selector.reported_trial(trial, None, status="failed", skip_if_finished=True)
+        known = self.selector.find(trial)
         is_same = known.status == options.get("status", "finished") and (
             row is None if known.row is None else np.array_equal(row, known.row, equal_nan=True)  # type: ignore[arg-type]
         )
@@ -503,7 +506,7 @@ class Study:
         Also of one that was trained here; its file stays.
         """
         with self.log.write_lock():
-            forgotten = self.selector.forgotten_trial(trial, reason)
+            forgotten = self.selector.find(trial).forgotten(reason)
             self.log.record(forgotten)
         self.store.back_up()
         return forgotten
@@ -511,7 +514,7 @@ class Study:
     def annotate(self, trial: TrialLike, /, **attributes: Any) -> Trial:
         """Attach attributes to a trial; as `Selector.annotate`."""
         with self.log.write_lock():
-            annotated = self.selector.annotated_trial(trial, attributes)
+            annotated = self.selector.find(trial).annotated(attributes)
             self.log.record(annotated)
         return annotated
 

@@ -13,12 +13,11 @@ from sdmbtl.markup import html_lines, html_table
 from sdmbtl.seeds import derived_seed
 from sdmbtl.studies.describe import status_lines
 from sdmbtl.studies.evaluation import errors_by_target
-from sdmbtl.wording import coverage_text, figure, gain_figure
+from sdmbtl.wording import gain_figure, level_figure
 
 if TYPE_CHECKING:
     from pandas import DataFrame
 
-    from sdmbtl.studies.snapshot import PolicySnapshot
     from sdmbtl.studies.study import Study
 
 #: Columns of the data frame that are fields of a policy's snapshot.
@@ -59,22 +58,18 @@ def study_html(study: Study) -> str:
     span = snapshot.known_span
     rows = [
         (
-            policy.id,
+            policy.trial.id,
             policy.trained_on,
-            policy.status,
-            _level(policy),
+            policy.trial.status,
+            level_figure(policy.performance, policy.coverage),
             gain_figure(policy.gain, span),
-            policy.reason,
+            policy.trial.reason,
         )
         for policy in snapshot.rounds
     ]
     level = "mean best return" if span is None else "coverage"
     table = html_table(["policy", "trained on", "status", level, "gain", "why"], rows)
     return html_lines(str(study.path), status_lines(snapshot)) + (table if rows else "")
-
-
-def _level(policy: PolicySnapshot) -> str:
-    return figure(policy.performance) if policy.coverage is None else coverage_text(policy.coverage)
 
 
 def best_policies(study: Study) -> list[dict[str, Any]]:

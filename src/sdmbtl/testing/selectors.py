@@ -101,25 +101,6 @@ def check_batches(factory: SelectorFactory) -> None:
         _raised(SelectorError, lambda bad=bad: selector.ask(bad))  # type: ignore[misc]
 
 
-def check_nothing_is_recorded_in_advance(factory: SelectorFactory) -> None:
-    """`next_trials` and `reported_trial` say what would be recorded; `record` does it."""
-    space = example_spaces()["grid"]
-    stepwise, plain = factory(space, seed=4), factory(space, seed=4)
-    matrix = example_matrix(space)
-    for _ in range(4):
-        (proposed,) = stepwise.next_trials(1)
-        assert len(stepwise.trials) == len(plain.trials), "next_trials must record nothing"
-        asked = plain.ask()
-        assert proposed == asked, "next_trials must be what ask returns"
-        stepwise.record(proposed)
-        finished = stepwise.reported_trial(proposed, _row(space, matrix, proposed))
-        assert stepwise.pending == [proposed], "reported_trial must record nothing"
-        stepwise.record(finished)
-        assert finished == plain.tell(asked, _row(space, matrix, asked)), (
-            "reported_trial is not as tell"
-        )
-
-
 def check_order_of_tells_does_not_matter(factory: SelectorFactory) -> None:
     """A batch reported in another order leads to the same next choices."""
     space = example_spaces()["grid"]

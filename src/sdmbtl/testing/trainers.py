@@ -138,7 +138,7 @@ def check_settings_make_it_again(factory: TrainerFactory) -> None:
     trainer = _make(factory)
     spec = TrainerSpec.of(trainer)
     assert spec.make_trainer() is trainer, "in this process the trainer itself is used"
-    again = TrainerSpec.from_dict(json.loads(json.dumps(spec.to_dict(), allow_nan=False)))
+    again = TrainerSpec(**json.loads(json.dumps(spec.to_dict(), allow_nan=False)))
     assert again == spec, "the settings are not the same after they were written and read"
     if trainer.name in trainer_names():
         made = again.make_trainer()

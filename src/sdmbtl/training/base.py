@@ -17,7 +17,7 @@ from sdmbtl.checks import check_bool, check_int, short_text
 from sdmbtl.contexts import ContextSpace
 from sdmbtl.environments.checks import check_spaces_are_constant
 from sdmbtl.environments.family import EnvironmentFamily
-from sdmbtl.errors import TrainerError
+from sdmbtl.errors import TrainerError, TrainingError
 from sdmbtl.policies import Policy
 from sdmbtl.training.checkpoint import Checkpoint
 from sdmbtl.training.environment_errors import check_step, name_context_in_errors
@@ -137,7 +137,7 @@ class Trainer(ABC):
         env = self.family.make(
             context, observe_context=self.space if self.observe_context else False
         )
-        with name_context_in_errors(context, env.inner):
+        with name_context_in_errors(context):
             env.reset(seed=0)
             env.action_space.seed(0)
             check_step(env.inner, env.inner.step(env.action_space.sample()))
@@ -173,14 +173,7 @@ class Trainer(ABC):
     def play(
         self, family: EnvironmentFamily, policy: Policy, contexts: ArrayLike, **how: Any
     ) -> Evaluation:
-        """Play a policy in a family's environments: those of training may have other episodes.
-
-        Args:
-            family: The environments, with the spaces of this trainer's.
-            policy: The policy.
-            contexts: (n, D) contexts.
-            **how: As for `evaluate`.
-        """
+        """Play a policy as `evaluate` does, in a family with the spaces of this trainer's."""
         vector_env = self.vector_env(family)
         play = partial(evaluate_in_gymnasium, family) if vector_env is None else vector_env.evaluate
         return play(
@@ -271,11 +264,15 @@ class Trainer(ABC):
                 f"{steps:,}",
             )
 
-    def shown(self, job: TrainingJob) -> str:
-        """The contexts of a job, for a message."""
+    def failed(self, job: TrainingJob, cause: str) -> TrainingError:
+        """Return the error for a training run that failed."""
+        where = f"{len(job.contexts)} contexts"
         if len(job.contexts) == 1:
-            return f"the context {self.space.context(job.contexts[0])}"
-        return f"{len(job.contexts)} contexts"
+            where = f"the context {self.space.context(job.contexts[0])}"
+        return TrainingError(
+            f"The training run on {where} with seed {job.seed} failed: {cause}. A smaller "
+            "learning_rate may help."
+        )
 
     def usable_contexts(self, contexts: ArrayLike) -> NDArray[np.float64]:
         """Return (n, D) contexts that the family has checked.

@@ -123,9 +123,9 @@ class Checkpoint:
             arrays = read_npz(self.path)
             return Snapshot(parse_json(arrays.pop(_DATA).tobytes().decode()), arrays)
         except DAMAGED:
-            return None  # the run begins anew, as it would without checkpoints
+            return None  # the run starts over, as it would without checkpoints
         except LimitError as error:
-            warnings.warn(f"The run begins anew, without its checkpoint: {error}", stacklevel=2)
+            warnings.warn(f"The run starts over, without its checkpoint: {error}", stacklevel=2)
             return None
 
     def delete(self) -> None:
@@ -134,19 +134,15 @@ class Checkpoint:
 
     @contextmanager
     def kept(self, take: Callable[[], Snapshot]) -> Iterator[None]:
-        """Write where the run is when that is due, and at once if it is interrupted meanwhile."""
+        """Write where the run is when that is due, and at once if it is interrupted meanwhile.
+
+        A disk that is full does not end the run: it continues without checkpoints.
+        """
         try:
             yield
         except BaseException:
             self._save(take())
             raise
-        self.save_when_due(take)
-
-    def save_when_due(self, take: Callable[[], Snapshot]) -> None:
-        """Write where the run is, if the last time is long enough ago.
-
-        A disk that is full does not end the run: it continues without checkpoints.
-        """
         if time.monotonic() >= self._due:
             self._save(take())
 
@@ -161,7 +157,7 @@ class Checkpoint:
             self._due = float("inf")
             warnings.warn(
                 f"Cannot write the checkpoint {str(self.path)!r} ({error.strerror}). Training "
-                "continues; if it is interrupted, this policy begins anew.",
+                "continues; if it is interrupted, this policy starts over.",
                 stacklevel=2,
             )
             return

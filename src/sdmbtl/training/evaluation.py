@@ -101,7 +101,7 @@ def evaluate(
 
     if not trainer.evaluates_on_host or not can_be_made_anywhere(trainer.family):
         helpers = None
-    shared = spec.to_dict(), policy_bytes(policy), vectors, episodes, seed
+    shared = spec, policy_bytes(policy), vectors, episodes, seed
     try:
         for part, played in _play_parts(numbers, episodes, play, helpers, shared, report):
             whole.returns[list(part)] = played.returns[list(part)]
@@ -139,7 +139,11 @@ def _play_parts(
     if helpers is None or len(numbers) <= least:
         yield numbers, play(numbers)
         return
-    todo, waiting = deque(_split(numbers, least, helpers.workers + 1)), dict[Future[Any], Any]()
+    todo, waiting = deque[Sequence[int]](), dict[Future[Any], Sequence[int]]()
+    while len(numbers):  # in parts that become smaller, so that all processes end together
+        size = least * math.ceil(len(numbers) / (2 * (helpers.workers + 1) * least))
+        todo.append(numbers[:size])
+        numbers = numbers[size:]
     while todo or waiting:
         # A few ahead of the helpers; this process does its share meanwhile.
         while todo and len(waiting) < 2 * helpers.workers:
@@ -153,14 +157,6 @@ def _play_parts(
             report()
         for future in [future for future in waiting if future.done()]:
             yield waiting.pop(future), future.result()
-
-
-def _split(numbers: Sequence[int], least: int, processes: int) -> Iterator[Sequence[int]]:
-    """Cut into parts that become smaller, so that all processes end at about the same time."""
-    while len(numbers):
-        size = least * math.ceil(len(numbers) / (2 * processes * least))
-        yield numbers[:size]
-        numbers = numbers[size:]
 
 
 def _play_part(
@@ -192,17 +188,9 @@ def _play_part(
     return Evaluation(returns, errors)
 
 
-def _play_elsewhere(
-    spec: dict[str, Any],
-    policy: bytes,
-    contexts: NDArray[np.float64],
-    episodes: int,
-    seed: int,
-    only: Sequence[int],
-) -> Evaluation:
-    """Evaluate in a helper, which makes trainer and policy once."""
-    trainer = TrainerSpec.from_dict(spec).make_trainer()
-    return _play_part(trainer, load_once(policy), contexts, episodes, seed, only)
+def _play_elsewhere(spec: TrainerSpec, policy: bytes, *how: Any) -> Evaluation:
+    """Evaluate in a helper, which makes trainer and policy once; `how` as for `_play_part`."""
+    return _play_part(spec.make_trainer(), load_once(policy), *how)
 
 
 @lru_cache(maxsize=1)

@@ -47,12 +47,6 @@ class TrainingJob:
             if name != "steps" or value is not None:
                 number = check_int(name, value, low=low, error=TrainerError)
                 object.__setattr__(self, name, number)
-        given: object = self.parent
-        if given is not None and not isinstance(given, Policy):
-            raise TrainerError(
-                "The 'parent' of a training run is a Policy, or None for a start from scratch; "
-                f"load_policy(path) reads one. Got {short_text(given)} instead."
-            )
 
     @property
     def shape(self) -> tuple[int, int | None, bool]:
@@ -90,11 +84,6 @@ class Failure:
 
     error: str
     attempt: int = 0
-
-    @classmethod
-    def of(cls, error: BaseException, attempt: int) -> Failure:
-        """Describe the error with which an attempt ended."""
-        return cls(f"{type(error).__name__}: {error}", attempt)
 
 
 @dataclass(frozen=True)

@@ -11,7 +11,6 @@ from numpy.typing import NDArray
 from sdmbtl.contexts import ContextSpace
 from sdmbtl.environments.family import EnvironmentFamily
 from sdmbtl.seeds import derived_seed
-from sdmbtl.training.base import Trainer
 from sdmbtl.training.environment_errors import name_context_in_errors
 from sdmbtl.training.rollout import episode_seed
 
@@ -67,21 +66,6 @@ def play_random_actions(
             if left <= 0:
                 return returns
     return returns
-
-
-def play_as_trained(
-    trainer: Trainer, contexts: NDArray[np.float64], episodes: int, most_steps: int, seed: int
-) -> NDArray[np.float64]:
-    """Take random actions in the environments in which a trainer's policies are evaluated."""
-    return play_random_actions(
-        trainer.family.for_evaluation(),
-        trainer.space,
-        contexts,
-        episodes=episodes,
-        most_steps=most_steps,
-        max_episode_steps=trainer.max_episode_steps,
-        seed=seed,
-    )
 
 
 def _play_episode(

@@ -163,14 +163,11 @@ def list_settings(
 def _list_hyperparameters(algorithm: str) -> dict[str, tuple[Any, str]]:
     """List the hyperparameters of an algorithm of stable-baselines3, under CleanRL's names."""
     from sdmbtl.policies.sb3 import algorithm_class
-    from sdmbtl.training.sb3 import LEAST_UPDATES, cleanrl_names, hyperparameter_defaults
+    from sdmbtl.training.sb3 import cleanrl_names, hyperparameter_defaults
 
     meanings = read_arguments(algorithm_class(algorithm))
     names = {theirs: ours for ours, theirs in cleanrl_names(algorithm).items()}
     defaults = hyperparameter_defaults(algorithm)
     if "n_steps" in names and "batch_size" in names:
-        for theirs in ("n_steps", "batch_size"):
-            fits = f"If left out, it fits total_timesteps: at least {LEAST_UPDATES} updates."
-            meanings[theirs] = f"{meanings.get(theirs, '').rstrip('.')}. {fits}"
-            defaults[theirs] = None
+        defaults |= {"n_steps": None, "batch_size": None}  # which follow from total_timesteps
     return {names.get(n, n): (default, meanings.get(n, "")) for n, default in defaults.items()}

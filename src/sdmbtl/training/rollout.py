@@ -42,21 +42,7 @@ def evaluate_in_gymnasium(
     only: Sequence[int] | None = None,
     progress: EvaluationProgress | None = None,
 ) -> Evaluation:
-    """Play a policy on contexts.
-
-    Args:
-        family: The environments.
-        policy: Any policy for the family's observations.
-        space: The space in which the context is observed.
-        contexts: (n, D) contexts in the order of the space's dimensions.
-        observe_context: Append the context to observations.
-        episodes: Number of episodes on each context.
-        seed: With the position of the context and the number of the episode, it sets the start
-            of each episode.
-        max_episode_steps: Time limit of an episode; None for none.
-        endless_after: Steps after which an episode that has not ended has failed.
-        only: Positions of the contexts to play on; all of them if left out.
-        progress: Called when all episodes on a context are played.
+    """Play a policy on contexts, with the arguments of `Trainer.evaluate` and of a trainer.
 
     Returns:
         (n, episodes) returns, NaN or infinite where the environment gave that. A context on which
@@ -76,9 +62,9 @@ def evaluate_in_gymnasium(
     for key, value in rollout.returns.items():
         returns[key] = value
     errors = {}
-    for number, (_, error, env) in sorted(rollout.errors.items()):
+    for number, (_, error) in sorted(rollout.errors.items()):
         returns[number] = np.nan
-        errors[number] = str(environment_error(space.context(contexts[number]), error, env))
+        errors[number] = str(environment_error(space.context(contexts[number]), error))
     return Evaluation(returns, errors)
 
 
@@ -113,7 +99,7 @@ class _Rollout:
 
     A slot goes on with the same context for as long as there are episodes of it, so that one
     environment can serve for several. At first every slot has its own context. `returns` are by
-    context and episode; `errors` by context: the first episode that failed, why, and where.
+    context and episode; `errors` by context: the first episode that failed, and its error.
     """
 
     def __init__(
@@ -124,7 +110,7 @@ class _Rollout:
         seed: int,
     ) -> None:
         self.returns: dict[tuple[int, int], float] = {}
-        self.errors: dict[int, tuple[int, BaseException, object]] = {}
+        self.errors: dict[int, tuple[int, BaseException]] = {}
         self._make, self._episodes, self._seed = make, episodes, seed
         self._left = dict.fromkeys(numbers, episodes)  # not begun yet
         self._open = dict.fromkeys(numbers, 0)  # begun, and not ended
@@ -182,7 +168,7 @@ class _Rollout:
         except TrainerError:
             raise
         except ENVIRONMENT_FAILURES as error:
-            self._fail(slot.number, slot.episode, error, slot.env.inner)
+            self._fail(slot.number, slot.episode, error)
             return True
         return False
 
@@ -210,7 +196,7 @@ class _Rollout:
             except TrainerError:
                 raise
             except ENVIRONMENT_FAILURES as error:
-                self._fail(number, episode, error, None if env is None else env.inner)
+                self._fail(number, episode, error)
                 if env is not None:
                     _close(env)
             env, following = None, self._choose_next()
@@ -233,12 +219,12 @@ class _Rollout:
         self._open[number] -= 1
         self._done += not self._left[number] and not self._open[number]
 
-    def _fail(self, number: int, episode: int, error: BaseException, env: object) -> None:
+    def _fail(self, number: int, episode: int, error: BaseException) -> None:
         """Note an episode that failed: no more are begun on its context."""
         # Of several episodes the first counts: which one ends first depends on the slots.
         known = self.errors.get(number)
         if known is None or episode < known[0]:
-            self.errors[number] = episode, error, env
+            self.errors[number] = episode, error
         self._left[number] = 0
         self._end(number)
 

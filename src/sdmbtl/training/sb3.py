@@ -8,7 +8,7 @@ import math
 import random
 import time
 import warnings
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from contextlib import contextmanager
 from functools import partial
 from typing import Any
@@ -27,27 +27,26 @@ from stable_baselines3.common.on_policy_algorithm import OnPolicyAlgorithm
 from stable_baselines3.common.preprocessing import is_image_space
 from stable_baselines3.common.vec_env import DummyVecEnv, VecEnv, VecMonitor, VecNormalize
 
-from sdmbtl.checks import check_bool, check_float, check_int, known_name, short_text
+from sdmbtl.checks import check_bool, check_int, known_name, short_text
 from sdmbtl.contexts import ContextSpace
 from sdmbtl.environments.family import EnvironmentFamily
 from sdmbtl.errors import PolicyError, TrainerError, TrainingError
 from sdmbtl.policies import Policy
 from sdmbtl.policies.sb3 import SB3Policy, algorithm_class, classes_from_names, policy_class_of
 from sdmbtl.training.base import Trainer
+from sdmbtl.training.best_policy import BestPolicy
 from sdmbtl.training.checkpoint import Checkpoint
 from sdmbtl.training.environment_errors import name_context_in_errors
 from sdmbtl.training.job import Evaluation, Training, TrainingJob
 from sdmbtl.training.progress import Progress, Report
 
 #: Arguments of an algorithm that are not settings: ours to give, for output, or classes.
-_RESERVED = frozenset(
-    {
-        *("policy", "env", "seed", "_init_setup_model", "verbose", "tensorboard_log"),
-        *("rollout_buffer_class", "replay_buffer_class"),
-    }
-)
+_RESERVED = {
+    *("policy", "env", "seed", "device", "_init_setup_model", "verbose", "tensorboard_log"),
+    *("rollout_buffer_class", "replay_buffer_class"),
+}
 #: CleanRL's names of hyperparameters, which the trainer "ppo" has too -> stable-baselines3's.
-CLEANRL_NAMES = {
+_CLEANRL_NAMES = {
     "num_steps": "n_steps",
     "minibatch_size": "batch_size",
     "update_epochs": "n_epochs",
@@ -57,9 +56,6 @@ CLEANRL_NAMES = {
 LEAST_UPDATES = 25
 #: Off-policy algorithms take at most this share of the steps before they learn.
 LEARNING_STARTS = 0.1
-#: At most this many contexts of a job are evaluated during training, drawn once, and in at most
-#: this many episodes: on regions, evaluations took longer than training.
-MOST_EVALUATED = 64
 #: Evaluations in a training run, and seconds between reports of progress.
 EVALUATIONS, REPORT_EVERY = 10, 0.2
 
@@ -86,8 +82,7 @@ class SB3Trainer(Trainer):
         norm_reward: Normalise rewards by running statistics in training; if left out, for
             algorithms that learn from rollouts.
         eval_every: Steps between two evaluations; a tenth of the steps if left out.
-        eval_episodes: Episodes on each context in an evaluation; fewer, at least one, if that
-            would be more than 64 in all.
+        eval_episodes: Episodes of such an evaluation; the best policy is kept.
         max_episode_steps: Time limit of an episode, in addition to the environment's own.
         endless_after: Steps after which an episode of an evaluation is taken to never end, which
             is an error.
@@ -146,49 +141,31 @@ class SB3Trainer(Trainer):
         self.num_envs = count("num_envs", num_envs)
         self.eval_every = None if eval_every is None else count("eval_every", eval_every)
         self.eval_episodes = count("eval_episodes", eval_episodes)
-        self.hyperparameters = self._check_hyperparameters(hyperparameters)
-        self.algorithm_arguments()  # which notices that nothing would be learned
-
-    def _check_hyperparameters(self, given: Mapping[str, Any]) -> dict[str, Any]:
-        """Copy hyperparameters as JSON data, under the names of the algorithm."""
-        known, names = hyperparameter_defaults(self.algorithm), cleanrl_names(self.algorithm)
-        has = f"{self.name!r} with {self.algorithm} has"
-        numbers = {"learning_rate", "gamma", "gae_lambda", "vf_coef", "max_grad_norm"}
-        for name, value in given.items():
-            known_name(
-                "option", name, (*names, *known, *self.own_settings()), has=has, error=TrainerError
-            )
-            if name in numbers or name in names:
-                check_float(name, value, low=0.0, error=TrainerError)
+        self._names = cleanrl_names(algorithm)
+        known = (*self._names, *hyperparameter_defaults(algorithm), *self.own_settings())
+        for name in hyperparameters:
+            has = f"{self.name!r} with {algorithm} has"
+            known_name("option", name, known, has=has, error=TrainerError)
         try:
-            copied = json.loads(json.dumps(given, allow_nan=False))
+            copied = json.loads(json.dumps(hyperparameters, allow_nan=False))
             classes_from_names(copied.get("policy_kwargs") or {})
         except (TypeError, ValueError) as error:
             raise TrainerError(
                 f"Hyperparameters must be JSON data, classes given by name. Got "
-                f"{short_text(dict(given))}: {error}"
+                f"{short_text(hyperparameters)}: {error}"
             ) from None
-        if copied.get("action_noise") is not None:
-            check_float("action_noise", copied["action_noise"], low=0.0, error=TrainerError)
-        return {names.get(name, name): value for name, value in copied.items()}
+        self.hyperparameters = {self._names.get(name, name): v for name, v in copied.items()}
 
     def settings(self) -> dict[str, Any]:
         """Every setting that changes the outcome, as JSON data."""
-        names = {theirs: ours for ours, theirs in cleanrl_names(self.algorithm).items()}
+        names = {theirs: ours for ours, theirs in self._names.items()}
         given = {names.get(name, name): value for name, value in self.hyperparameters.items()}
         return {**super().settings(), **given}
 
-    def algorithm_arguments(self, steps: int | None = None) -> dict[str, Any]:
-        """Hyperparameters of a training run, with those that follow from its number of steps.
-
-        Args:
-            steps: Steps of the training run; `total_timesteps` if left out.
-
-        Raises:
-            TrainerError: If the algorithm would not begin to learn in the steps.
-        """
+    def algorithm_arguments(self, steps: int) -> dict[str, Any]:
+        """Return hyperparameters of a training run, with those that follow from its steps."""
         given, defaults = self.hyperparameters, hyperparameter_defaults(self.algorithm)
-        steps, arguments = steps or self.total_timesteps, dict[str, Any]()
+        arguments = dict[str, Any]()
         if self.is_on_policy and "batch_size" in defaults:
             # Shorter training runs have the same rollouts, so that they can be compared: as long
             # as the algorithm's own of one environment, or shorter, for enough updates.
@@ -201,14 +178,9 @@ class SB3Trainer(Trainer):
             largest = defaults["batch_size"]
             arguments["batch_size"] = max(n for n in range(1, largest + 1) if rollout % n == 0)
         if "learning_starts" in defaults:
-            usual = min(defaults["learning_starts"], int(LEARNING_STARTS * steps))
-            arguments["learning_starts"] = usual
-            if given.get("learning_starts", 0) >= steps:
-                raise TrainerError(
-                    f"{self.algorithm} would learn nothing: learning_starts="
-                    f"{given['learning_starts']} is not below the {steps:,} steps of a training "
-                    "run. Give more steps, or a smaller 'learning_starts'."
-                )
+            arguments["learning_starts"] = min(
+                defaults["learning_starts"], int(LEARNING_STARTS * steps)
+            )
         return {**arguments, **given}
 
     def check_spaces(self, observations: spaces.Space[Any], actions: spaces.Space[Any]) -> None:
@@ -230,15 +202,15 @@ class SB3Trainer(Trainer):
             env.observation_space, env.action_space = observations, actions
             return env
 
-        with warnings.catch_warnings(), _contain_randomness(seed=0):
-            warnings.simplefilter("ignore")  # training says the same again
+        with warnings.catch_warnings(), _isolated(seed=0):
+            warnings.simplefilter("ignore")  # training gives the same warnings
             self._model(DummyVecEnv([make_blank] * self.num_envs), 0, self.total_timesteps)
 
     def play(
         self, family: EnvironmentFamily, policy: Policy, contexts: ArrayLike, **how: Any
     ) -> Evaluation:
         """Play a policy in a family's environments; see `Trainer.play`."""
-        with _use_one_thread():
+        with _isolated(seed=0):
             return super().play(family, policy, contexts, **how)
 
     # -- one training run --------------------------------------------------------------------
@@ -260,55 +232,40 @@ class SB3Trainer(Trainer):
         """
         return [self._train_one(job, progress) for job in jobs]
 
-    def steps_of(self, job: TrainingJob) -> tuple[int, int | None]:
-        """Return the steps of a job, and those between updates, None if episodes decide that."""
-        steps = job.steps or self.total_timesteps
-        every = {**hyperparameter_defaults(self.algorithm), **self.algorithm_arguments(steps)}
-        frequency = every["n_steps"] if self.is_on_policy else every.get("train_freq")
-        if isinstance(frequency, list | tuple):
-            frequency = frequency[0] if frequency[1] == "step" else None
-        if frequency is None:
-            return steps, None
-        rollout = self.num_envs * int(frequency)
-        return -(-steps // rollout) * rollout, rollout
-
     def _train_one(self, job: TrainingJob, progress: Progress | None) -> Training:
-        total, rollout = self.steps_of(job)
+        total = job.steps or self.total_timesteps
+        if self.is_on_policy:
+            taken = {**hyperparameter_defaults(self.algorithm), **self.algorithm_arguments(total)}
+            rollout = self.num_envs * taken["n_steps"]
+            total = -(-total // rollout) * rollout
+            if job.parent is None:
+                self.warn_of_few_updates(total // rollout, total)
         self.usable_contexts(job.contexts)
-        if self.is_on_policy and rollout is not None and job.parent is None:
-            self.warn_of_few_updates(total // rollout, total)
         # One seed for each purpose: equal ones would make these depend on each other.
         for_training, for_contexts, for_evaluation = (
             int(seed) for seed in np.random.SeedSequence(job.seed).generate_state(3)
         )
-        with _use_one_thread(), _contain_randomness(for_training):
+        watcher = _Watcher(self, job, total, for_evaluation, progress)
+        with _isolated(for_training):
             environments = self._environments(job, for_contexts)
             try:
                 model = self._model(environments, for_training, total)
-                # Without a logger of ours, every run would leave a folder for temporary files.
-                model.set_logger(Logger(folder=None, output_formats=[]))
                 if job.parent is not None:
                     self._start_from_parent(model, job.parent)
-                watcher = _Watcher(self, job, total, for_evaluation, progress)
-                try:
-                    model.learn(total, callback=watcher)
-                    watcher.evaluate()
-                except (TrainerError, TrainingError):
-                    raise
-                except Exception as error:
-                    raise self.failed(job, f"{type(error).__name__}: {error}") from error
+                model.learn(total, callback=watcher)
+                if not model._n_updates:  # as with learning_starts above the number of steps
+                    self.warn_of_few_updates(0, total)
+                watcher.evaluate()
+            except (TrainerError, TrainingError):
+                raise
+            except Exception as error:
+                raise self.failed(job, f"{type(error).__name__}: {error}") from error
             finally:
                 environments.close()
-        watcher.report(model.num_timesteps, watcher.best_return)
-        return Training(
-            watcher.best_policy, model.num_timesteps, watcher.best_return, watcher.curve
-        )
-
-    def failed(self, job: TrainingJob, cause: str) -> TrainingError:
-        """Return the error for a training run that failed."""
-        return TrainingError(
-            f"The training run on {self.shown(job)} with seed {job.seed} failed: {cause}."
-        )
+        best = watcher.best
+        watcher.report(best.mean_return)
+        assert best.policy is not None  # noqa: S101 (the last policy is evaluated)
+        return Training(best.policy, model.num_timesteps, best.mean_return, best.curve)
 
     def policy_of(self, model: BaseAlgorithm) -> SB3Policy:
         """Copy the policy of a model of this trainer as it is now."""
@@ -327,43 +284,44 @@ class SB3Trainer(Trainer):
 
         generators = np.random.default_rng(seed).spawn(self.num_envs)
         environments: VecEnv = VecMonitor(DummyVecEnv([partial(make, g) for g in generators]))
-        observation_space = environments.observation_space
         norm_obs, norm_reward = self.norm_obs, self.norm_reward
         if norm_obs is None:
-            is_array = isinstance(observation_space, spaces.Box)
-            norm_obs = self.is_on_policy and is_array and not is_image_space(observation_space)
+            seen = environments.observation_space
+            norm_obs = (
+                self.is_on_policy and isinstance(seen, spaces.Box) and not is_image_space(seen)
+            )
         if norm_reward is None:
             norm_reward = self.is_on_policy
         if norm_obs or norm_reward:
-            usual = hyperparameter_defaults(self.algorithm).get("gamma", 0.99)
+            gamma = self.hyperparameters.get("gamma", 0.99)
             environments = VecNormalize(
-                environments,
-                norm_obs=norm_obs,
-                norm_reward=norm_reward,
-                gamma=float(self.hyperparameters.get("gamma", usual)),
+                environments, norm_obs=norm_obs, norm_reward=norm_reward, gamma=gamma
             )
         return environments
 
     def _model(self, environments: VecEnv, seed: int, steps: int) -> BaseAlgorithm:
-        # Small networks are faster on a CPU, and always the same.
-        arguments: dict[str, Any] = {"device": "cpu", **self.algorithm_arguments(steps)}
-        if "policy_kwargs" in arguments:
-            arguments["policy_kwargs"] = classes_from_names(arguments["policy_kwargs"] or {})
+        arguments = self.algorithm_arguments(steps)
+        arguments["policy_kwargs"] = classes_from_names(arguments.get("policy_kwargs") or {})
         if isinstance(arguments.get("train_freq"), list):  # JSON has no tuples
             arguments["train_freq"] = tuple(arguments["train_freq"])
         if arguments.get("action_noise") is not None:
             zeros = np.zeros(environments.action_space.shape or ())
             arguments["action_noise"] = NormalActionNoise(zeros, zeros + arguments["action_noise"])
         policy_class = policy_class_of(self.algorithm, self.policy)
+        make: Any = algorithm_class(self.algorithm)
         try:
-            return algorithm_class(self.algorithm)(
-                policy_class, environments, seed=seed, **arguments
+            # Small networks are faster on a CPU, and always the same.
+            model: BaseAlgorithm = make(
+                policy_class, environments, seed=seed, device="cpu", **arguments
             )
         except (AssertionError, TypeError, ValueError) as error:
             raise TrainerError(
                 f"{self.algorithm} cannot be used on {self.family.name} with the hyperparameters "
-                f"{short_text(self.algorithm_arguments(steps))}: {error}"
+                f"{short_text(arguments)}: {error}"
             ) from error
+        # Without a logger of ours, every run would leave a folder for temporary files.
+        model.set_logger(Logger(folder=None, output_formats=[]))
+        return model
 
     def _start_from_parent(self, model: BaseAlgorithm, parent: Policy) -> None:
         """Give a new model the weights and the statistics of a parent.
@@ -378,13 +336,13 @@ class SB3Trainer(Trainer):
                 f"Got {short_text(parent)} instead. Start from scratch, or use the trainer 'ppo'."
             )
         theirs, ours = parent.description(), fresh.description()
-        for name in ours:
-            if theirs[name] != ours[name]:
-                raise TrainerError(
-                    f"Training cannot start from a policy with {name}={short_text(theirs[name])}, "
-                    f"for here it is {short_text(ours[name])}. Make the trainer with the settings "
-                    "of that policy, or start from scratch."
-                )
+        other = [name for name in ours if theirs[name] != ours[name]]
+        if other:
+            raise TrainerError(
+                f"Training cannot start from a policy with another {other[0]}: "
+                f"{short_text(theirs[other[0]])}. Make the trainer with the settings of that "
+                "policy, or start from scratch."
+            )
         weights = parent.weights()
         noise = {name: w for name, w in fresh.weights().items() if name.endswith("log_std")}
         model.policy.load_state_dict({**weights, **noise})
@@ -422,19 +380,17 @@ class OneContextEachEpisode(gymnasium.Wrapper[Any, Any, Any, Any]):
         """Start an episode on another context."""
         number = int(self._generator.integers(len(self._contexts)))
         self._context = self._space.context(self._contexts[number])
-        with name_context_in_errors(self._context, self.env):
+        with name_context_in_errors(self._context):
             return self.env.reset(seed=seed, options={**(options or {}), "context": self._context})
 
     def step(self, action: Any) -> tuple[Any, Any, bool, bool, dict[str, Any]]:
         """Take one step."""
-        with name_context_in_errors(self._context, self.env):
+        with name_context_in_errors(self._context):
             return self.env.step(action)
 
 
 class _Watcher(BaseCallback):
-    """Evaluates the policy during training and keeps the best one."""
-
-    best_policy: SB3Policy
+    """Evaluates the policy during training, and reports progress."""
 
     def __init__(
         self,
@@ -445,48 +401,26 @@ class _Watcher(BaseCallback):
         progress: Progress | None,
     ) -> None:
         super().__init__()
-        self.best_return = -math.inf
-        self.curve: list[tuple[int, float]] = []
+        self.best = BestPolicy()
         self._trainer, self._job, self._progress = trainer, job, progress
         self._total, self._seed = total, seed
-        rows = np.arange(len(job.contexts))
-        if len(rows) > MOST_EVALUATED:
-            rows = np.random.default_rng(seed).choice(len(rows), MOST_EVALUATED, replace=False)
-        self._contexts = job.contexts[np.sort(rows)]
-        self._episodes = max(1, min(trainer.eval_episodes, MOST_EVALUATED // len(rows)))
         self._eval_every = trainer.eval_every or max(1, total // EVALUATIONS)
-        self._next_evaluation = self._reported_evaluations = 0
-        self._next_report = 0.0
+        self._next_evaluation, self._next_report = 0, 0.0
 
     def evaluate(self) -> None:
-        """Play the policy as it is now, and keep it if it is the best.
+        """Play the policy as it is now, and keep it if it is the best."""
+        trainer, steps = self._trainer, self.num_timesteps
+        policy, episodes = trainer.policy_of(self.model), trainer.eval_episodes
+        self.best.consider(trainer, self._job, policy, steps, episodes=episodes, seed=self._seed)
 
-        Raises:
-            TrainingError: If its weights or its returns are not finite.
-        """
-        trainer, steps = self._trainer, f"after {self.num_timesteps} steps"
-        policy = trainer.policy_of(self.model)
-        if not all(np.isfinite(array).all() for array in policy.arrays().values()):
-            raise trainer.failed(self._job, f"weights are not finite {steps}")
-        evaluation = trainer.play(
-            trainer.family, policy, self._contexts, episodes=self._episodes, seed=self._seed
-        )
-        mean = float(evaluation.complete().mean())
-        if not math.isfinite(mean):
-            raise trainer.failed(self._job, f"the mean return is {mean} {steps}")
-        self.curve.append((self.num_timesteps, mean))
-        if mean >= self.best_return:
-            self.best_policy, self.best_return = policy, mean
-
-    def report(self, total: int, mean_return: float) -> None:
+    def report(self, mean_return: float) -> None:
         """Report progress, with the evaluations that were not reported yet."""
-        new = self.curve[self._reported_evaluations :]
-        self._reported_evaluations = len(self.curve)
         if self._progress is not None:
-            metrics = {"mean_return": self._latest_return()}
-            steps = min(self.num_timesteps, total)
+            # Some algorithms finish an episode or a population after the last step.
+            total = max(self._total, self.num_timesteps)
+            new, metrics = self.best.take_new_evaluations(), {"mean_return": self._latest_return()}
             self._progress(
-                Report(steps, total, mean_return, evaluations=tuple(new), metrics=metrics)
+                Report(self.num_timesteps, total, mean_return, evaluations=new, metrics=metrics)
             )
 
     def _on_training_start(self) -> None:
@@ -502,7 +436,7 @@ class _Watcher(BaseCallback):
     def _on_step(self) -> bool:
         if time.monotonic() >= self._next_report:
             self._next_report = time.monotonic() + REPORT_EVERY
-            self.report(self._total, self._latest_return())
+            self.report(self._latest_return())
         return True
 
     def _latest_return(self) -> float:
@@ -514,40 +448,34 @@ class _Watcher(BaseCallback):
 def hyperparameter_defaults(algorithm: str) -> dict[str, Any]:
     """Return the hyperparameters of an algorithm with their defaults."""
     arguments = inspect.signature(algorithm_class(algorithm)).parameters
-    defaults = {name: a.default for name, a in arguments.items() if name not in _RESERVED}
-    return {**defaults, "device": "cpu"}
+    return {name: a.default for name, a in arguments.items() if name not in _RESERVED}
 
 
 def cleanrl_names(algorithm: str) -> dict[str, str]:
     """Return CleanRL's names of an algorithm's hyperparameters, and stable-baselines3's."""
     known = hyperparameter_defaults(algorithm)
-    names = {ours: theirs for ours, theirs in CLEANRL_NAMES.items() if theirs in known}
+    names = {ours: theirs for ours, theirs in _CLEANRL_NAMES.items() if theirs in known}
     if not issubclass(algorithm_class(algorithm), OnPolicyAlgorithm):
         names.pop("num_steps", None)  # there "n_steps" is that of n-step returns
     return names
 
 
 @contextmanager
-def _use_one_thread() -> Iterator[None]:
-    """Use one thread of PyTorch: small networks are faster so, and sums always the same."""
-    before = torch.get_num_threads()
-    torch.set_num_threads(1)
-    try:
-        yield
-    finally:
-        torch.set_num_threads(before)
+def _isolated(seed: int) -> Iterator[None]:
+    """Seed the global generators, which stable-baselines3 uses, and put them back afterwards.
 
-
-@contextmanager
-def _contain_randomness(seed: int) -> Iterator[None]:
-    """Seed the global generators, which stable-baselines3 uses, and put them back afterwards."""
+    PyTorch takes one thread: small networks are faster so, and sums always the same.
+    """
     python, numpy = random.getstate(), np.random.get_state()  # noqa: NPY002
+    threads = torch.get_num_threads()
     try:
         with torch.random.fork_rng(devices=[]):
+            torch.set_num_threads(1)
             random.seed(seed)
             np.random.seed(seed)  # noqa: NPY002
             torch.manual_seed(seed)
             yield
     finally:
+        torch.set_num_threads(threads)
         random.setstate(python)
         np.random.set_state(numpy)  # noqa: NPY002

@@ -7,7 +7,7 @@ A specification can be written to a file or sent to another process or machine, 
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from functools import lru_cache, partial
 from typing import Any
@@ -60,22 +60,14 @@ class TrainerSpec:
             ) from None
         return cls(**plain, trainer=trainer.name, live=trainer)
 
+    def __reduce__(self) -> tuple[Any, ...]:
+        """Travel to another process without the trainer of this one."""
+        return TrainerSpec, (self.environment, self.space, self.trainer, self.settings)
+
     def to_dict(self) -> dict[str, Any]:
         """The specification as JSON data."""
         names = ("environment", "space", "trainer", "settings")
         return {name: getattr(self, name) for name in names}
-
-    @classmethod
-    def from_dict(cls, data: Mapping[str, Any]) -> TrainerSpec:
-        """Read it back.
-
-        Raises:
-            TrainerError: If it is something else.
-        """
-        try:
-            return cls(**data)
-        except TypeError as error:
-            raise TrainerError(f"This does not specify a training run: {error}.") from None
 
     def make_family(self) -> EnvironmentFamily:
         """The environments: made once in each process.
@@ -99,7 +91,6 @@ def train(
     jobs: Sequence[TrainingJob],
     progress: Progress | None = None,
     checkpoints: Checkpoints | None = None,
-    finished: Callable[[dict[int, Training | Failure]], None] | None = None,
 ) -> list[Training | Failure]:
     """Train one policy for each job.
 
@@ -111,8 +102,6 @@ def train(
         progress: Called now and then; what it raises passes through.
         checkpoints: Files from which killed runs continue; for the caller to delete, with
             `delete_checkpoints`, when what was trained is on record.
-        finished: Called with the results of jobs that were trained side by side, by their places in
-            the list, as soon as these are there; what it raises passes through.
 
     Returns:
         For each job the training run, or why it failed. If several jobs that were trained together
@@ -126,10 +115,7 @@ def train(
     for numbers in spec.make_trainer().chunks(jobs):
         chunk = [jobs[number] for number in numbers]
         trained = _try_jobs(spec, checkpoints, chunk, joint.part(len(chunk)))
-        done = dict(zip(numbers, trained, strict=True))
-        results |= done
-        if finished is not None:
-            finished(done)
+        results |= zip(numbers, trained, strict=True)
     return [results[number] for number in range(len(jobs))]
 
 
@@ -159,7 +145,7 @@ def _try_jobs(
         raise
     except ENVIRONMENT_FAILURES as error:
         if len(jobs) == 1:
-            return [Failure.of(error, jobs[0].attempt)]
+            return [Failure(f"{type(error).__name__}: {error}", jobs[0].attempt)]
     alone = partial(_try_jobs, spec, checkpoints)
     return [result for job in jobs for result in alone([job], progress)]
 
@@ -186,6 +172,6 @@ def _make_family(environment: str, space: str) -> EnvironmentFamily:
 
 @lru_cache(maxsize=4)
 def _make_trainer(text: str) -> Trainer:
-    spec = TrainerSpec.from_dict(json.loads(text))
+    spec = TrainerSpec(**json.loads(text))
     space = ContextSpace.from_dict(spec.space)
     return trainer_from_settings(spec.trainer, spec.make_family(), space, spec.settings)

@@ -1,19 +1,16 @@
-"""Transfer: rows J(pi_x, ·) as observed, what they cover, the linear gap, the decomposition."""
+"""Transfer: rows J(pi_x, ·) as observed, what they cover, the linear gap."""
 
 from sdmbtl.transfer.coverage import Coverage, coverage_of, share_of_range
-from sdmbtl.transfer.decomposition import Decomposition, SobolHoeffding
 from sdmbtl.transfer.gap import SeparableGap
 from sdmbtl.transfer.rows import ObservedRows, as_episodes, as_row, mean_of
 from sdmbtl.transfer.slopes import SlopeMethod, Slopes, estimate_slopes
 
 __all__ = [
     "Coverage",
-    "Decomposition",
     "ObservedRows",
     "SeparableGap",
     "SlopeMethod",
     "Slopes",
-    "SobolHoeffding",
     "as_episodes",
     "as_row",
     "coverage_of",

@@ -20,21 +20,6 @@ WORTH = 0.02
 
 
 @dataclass(frozen=True)
-class Corner:
-    """A part of the space: one or two dimensions at or beyond a value.
-
-    Attributes:
-        words: Such as "mass ≥ 2 with length 0.1", if there is nothing below 0.1.
-        targets: Number of targets in it.
-        found: Number of the wanted targets in it.
-    """
-
-    words: str
-    targets: int
-    found: int
-
-
-@dataclass(frozen=True)
 class Gaps:
     """Targets that are still badly covered.
 
@@ -43,14 +28,15 @@ class Gaps:
             range yet.
         count: Number of targets below it.
         worst: Indices of the worst targets, badly covered or not, the worst first.
-        corner: The part of the space where most of them are; None if they are spread.
+        corner: The part of the space where most of them are, such as "mass ≥ 2 with length 0.1";
+            None if they are spread.
         without_return: Number of targets without a return.
     """
 
     limit: float | None
     count: int
     worst: tuple[int, ...]
-    corner: Corner | None
+    corner: str | None
     without_return: int
 
 
@@ -74,17 +60,19 @@ def find_gaps(
     return Gaps(limit, int(low.sum()), tuple(order[:MOST_LISTED]), corner, missing)
 
 
-def find_corner(space: ContextSpace, wanted: NDArray[np.bool_]) -> Corner | None:
+def find_corner(space: ContextSpace, wanted: NDArray[np.bool_]) -> str | None:
     """Find the corner with the highest F1 score for some of the targets.
 
-    Of equals, the first and simplest is taken.
+    A corner is one or two dimensions at or beyond a value. Of equals, the first and simplest is
+    taken.
 
     Args:
         space: The context space.
         wanted: (N,) the targets that are looked for.
 
     Returns:
-        The corner; None if nothing is wanted, or the whole space scores as well.
+        Such as "mass ≥ 2 with length 0.1"; None if nothing is wanted, or the whole space
+        scores as well.
     """
     dimensions, words, sides = [], [], []
     for number, name in enumerate(space.names):
@@ -113,5 +101,4 @@ def find_corner(space: ContextSpace, wanted: NDArray[np.bool_]) -> Corner | None
     first, second = map(int, np.unravel_index(int(scores.round(9).argmax()), scores.shape))
     if scores[first, second] <= 2 * wanted.sum() / (len(space) + wanted.sum()):
         return None
-    text = " with ".join(words[i] for i in dict.fromkeys((first, second)))
-    return Corner(text, int(targets[first, second]), int(found[first, second]))
+    return " with ".join(words[i] for i in dict.fromkeys((first, second)))

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import warnings
 from functools import cached_property
-from pathlib import Path
-from typing import Any, Self
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -13,7 +12,6 @@ from numpy.typing import ArrayLike, NDArray
 from sdmbtl.checks import short_text
 from sdmbtl.contexts import ContextLike, ContextSpace
 from sdmbtl.errors import RowError
-from sdmbtl.transfer.storage import Shape, load_arrays, save_arrays
 
 #: Returns beyond this are refused: their squares, and sums of those, must be finite.
 LARGEST_RETURN = 1e100
@@ -90,10 +88,6 @@ class ObservedRows:
         arrays = [np.concatenate([getattr(self, n), getattr(one, n)]) for n in _ARRAYS]
         return self._of(arrays)
 
-    def first(self, count: int) -> ObservedRows:
-        """Return the first `count` of these rows."""
-        return self.only(slice(count))
-
     def only(self, which: slice | NDArray[np.bool_]) -> ObservedRows:
         """Return some of these rows."""
         return self._of([getattr(self, name)[which] for name in _ARRAYS])
@@ -158,23 +152,6 @@ class ObservedRows:
 
     def __repr__(self) -> str:
         return f"ObservedRows({len(self)} rows, {len(self.space)} targets)"
-
-    def save(self, path: str | Path) -> None:
-        """Write the rows and their space to an npz file, atomically."""
-        names = ("sources", "returns", "source_returns")
-        arrays = {name: getattr(self, name) for name in names}
-        save_arrays(path, kind="rows", space=self.space, arrays=arrays)
-
-    @classmethod
-    def load(cls, path: str | Path) -> Self:
-        """Read rows from an npz file written by `save`."""
-        shapes: dict[str, Shape] = {
-            "sources": ("rows", "dimensions"),
-            "returns": ("rows", "targets"),
-            "source_returns": ("rows",),
-        }
-        space, arrays = load_arrays(path, kind="rows", arrays=shapes)
-        return cls(space, *(arrays[name] for name in shapes))
 
 
 def as_row(row: ArrayLike, space: ContextSpace) -> NDArray[np.float64]:

@@ -65,17 +65,6 @@ def load_arrays(
     return space, found
 
 
-def kind_of(path: str | Path) -> str:
-    """Return the kind of arrays in a file written by `save_arrays`.
-
-    Raises:
-        MatrixError: If it is not such a file, or damaged.
-        LimitError: If it is too large.
-        FileNotFoundError: If there is no file.
-    """
-    return str(_read_header(path)["kind"])
-
-
 def _read_header(path: str | Path) -> dict[str, Any]:
     try:
         text = read_npz(path, ["header"])["header"]

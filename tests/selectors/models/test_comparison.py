@@ -177,12 +177,12 @@ class TestFailedRuns:
                 return super().fit(rows)
 
         comparison = contest_of(Counting(), UnstructuredModel())
-        comparison.watch(rows.first(9).only(np.arange(9) != 6))
+        comparison.watch(rows.only(slice(9)).only(np.arange(9) != 6))
         fitted.clear()
-        comparison.watch(rows.first(9))
+        comparison.watch(rows.only(slice(9)))
         assert fitted == [7, 8, 9]
         fresh = contest_of(PlateauModel(), UnstructuredModel())
-        fresh.watch(rows.first(9))
+        fresh.watch(rows.only(slice(9)))
         assert_same_contest(comparison, fresh)
 
 
@@ -260,7 +260,7 @@ class TestGrowth:
         rows = with_holes(falling_rows()) if holes else falling_rows()
         slow, fast = default_contest(), default_contest()
         for count in range(1, len(rows) + 1):
-            slow.watch(rows.first(count))
+            slow.watch(rows.only(slice(count)))
         completed = fast.watch(rows)
         assert completed is fast.rows
         assert_same_contest(slow, fast)

@@ -85,8 +85,8 @@ class TestCompleteRows:
         rows = random_rows(k=6)
         completed = None
         for count in (1, 2, 4, 6):
-            completed = CompletedRows.of(rows.first(count), completed)
-            assert_same(completed, CompletedRows.of(rows.first(count)))
+            completed = CompletedRows.of(rows.only(slice(count)), completed)
+            assert_same(completed, CompletedRows.of(rows.only(slice(count))))
 
     @pytest.mark.parametrize("change", ["return", "order", "fewer"])
     def test_other_rows_start_from_scratch(self, change):
@@ -128,7 +128,7 @@ class TestHoles:
 
     def test_expected_returns_stand_for_the_difficulty(self):
         rows = random_rows(missing=0.5, k=3)
-        earlier = CompletedRows.of(rows.first(2))
+        earlier = CompletedRows.of(rows.only(slice(2)))
         expected = np.random.default_rng(9).normal(size=N)
         row = CompletedRows.of(rows, earlier, expected).returns[2]
         holes = np.isnan(rows.returns[2])
@@ -139,7 +139,7 @@ class TestHoles:
 
     def test_rows_that_were_completed_stay_so(self):
         rows = random_rows(missing=0.5, k=6)
-        earlier = CompletedRows.of(rows.first(4))
+        earlier = CompletedRows.of(rows.only(slice(4)))
         completed = CompletedRows.of(rows, earlier)
         np.testing.assert_array_equal(completed.returns[:4], earlier.returns)
         np.testing.assert_array_equal(completed.returns[4:], complete_returns(rows, 4))

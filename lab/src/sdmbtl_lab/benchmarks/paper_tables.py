@@ -86,8 +86,9 @@ def performance_table(
         cells: list[Cell | None] = []
         for name in names:
             one, paper = aggregated[name], printed.aggregated.get(name)
-            known = one.mean is not None
-            cells.append(Cell(one.mean, one.half_width, paper and paper.mean) if known else None)
+            published = None if paper is None else paper.mean
+            known = one.mean
+            cells.append(None if known is None else Cell(known, one.half_width, published))
         # A column over fewer problems does not compete with the others.
         apart = {i for i, n in enumerate(names) if n in ORACLES or aggregated[n].without}
         rows.append(TableRow(("Aggregated",), mark_best(cells, apart)))
@@ -216,8 +217,8 @@ def _performance_row(
     for name in names:
         found = problem.statistics(name, k, metric)
         paper = printed.cells.get(problem.name, {}).get(name)
-        known = found is not None
-        cells.append(Cell(found.mean, found.half_width, paper and paper.mean) if known else None)
+        published = None if paper is None else paper.mean
+        cells.append(found and Cell(found.mean, found.half_width, published))
     oracles = {i for i, name in enumerate(names) if name in ORACLES}
     return _row(result, problem, k, mark_best(cells, oracles))
 

@@ -9,12 +9,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sdmbtl.selectors.make import make_selector
-from sdmbtl.selectors.oracle_selector import oracle_sequence
 from sdmbtl_lab.benchmarks.columns import INDEPENDENT, MYOPIC, RANDOM, SEQUENTIAL
 from sdmbtl_lab.benchmarks.journal import Key, Record
 from sdmbtl_lab.benchmarks.problem import Problem
 from sdmbtl_lab.benchmarks.simulate import simulate
 from sdmbtl_lab.matrices.margins import expected_random_curve, sequence_curves
+from sdmbtl_lab.matrices.oracle_selector import oracle_sequence
 
 
 def units_of(

@@ -15,11 +15,10 @@ from sdmbtl.cli.output import (
     FriendlyErrorGroup,
     PlainHelpCommand,
     note,
-    note_console,
     print_json,
-    result_console,
     say,
 )
+from sdmbtl.console import PlainConsole
 from sdmbtl.errors import BenchmarkError
 from sdmbtl_lab.cli.progress import WorkBar, parse_names, parse_whole_numbers
 
@@ -198,7 +197,7 @@ def _run(
         note(journal.note)
     if len(journal):
         note(f"Continuing with {len(journal)} results of an interrupted run.")
-    with WorkBar(note_console(), benchmark.name) as bar:
+    with WorkBar(PlainConsole(stderr=True), benchmark.name) as bar:
         try:
             result = benchmark.run(journal, jobs=jobs, progress=bar)
         except KeyboardInterrupt:
@@ -225,7 +224,7 @@ def _print_tables(result: BenchmarkResult, output_format: Format, *, auc: bool) 
         seen.update(notes)
         table = replace(table, notes=notes)
         if output_format is Format.text:
-            text = table.to_text(result_console().width)
+            text = table.to_text(PlainConsole().width)
         else:
             text = getattr(table, f"to_{output_format.value}")()
         say(text.rstrip("\n") + "\n")

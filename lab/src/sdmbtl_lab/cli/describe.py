@@ -11,7 +11,7 @@ from rich.text import Text
 
 from sdmbtl.cli.options import JsonOption
 from sdmbtl.cli.output import note, plain_table, print_json, say
-from sdmbtl.cli.output import result_console as console
+from sdmbtl.console import PlainConsole
 from sdmbtl.wording import counted, figure, whole_percent
 
 if TYPE_CHECKING:
@@ -105,7 +105,7 @@ def _print_variance(found: Anatomy) -> None:
     table.add_row("  f  policy quality", whole_percent(shares.quality))
     table.add_row("  g  task difficulty", whole_percent(shares.difficulty))
     table.add_row("  h  dissimilarity", whole_percent(shares.dissimilarity))
-    console().print(table)
+    PlainConsole().print(table)
     if variance.row is not None and variance.common is not None and variance.rest is not None:
         common, row, rest = map(whole_percent, (variance.common, variance.row, variance.rest))
         say(f"Seeds: {common} common to all, {row} noise between training runs, {rest} other.")
@@ -128,7 +128,7 @@ def _print_dimensions(found: Anatomy) -> None:
         )
     linear = (found.quality.linear_r2, found.difficulty.linear_r2)
     table.add_row("  R² if linear", *(figure(r2, ".2f") for r2 in linear))
-    console().print(table)
+    PlainConsole().print(table)
     say(f"R² of a weighted distance for h: {figure(gap.mountain_r2, '.2f')}")
 
 
@@ -143,5 +143,5 @@ def _print_few_policies(found: Anatomy) -> None:
     for name, curve in (("  oracle", few.oracle), ("  random", few.random)):
         values = [*(curve[k - 1] for k in rounds), few.everything]
         table.add_row(name, *(f"{value:.3f}" for value in values))
-    console().print(table)
+    PlainConsole().print(table)
     say(f"The own policy of a context reaches {few.own:.3f} there.")

@@ -16,9 +16,10 @@ from sdmbtl.cli.options import (
     TrainingSettings,
     with_settings,
 )
-from sdmbtl.cli.output import note, note_console, print_json, say
+from sdmbtl.cli.output import note, print_json, say
 from sdmbtl.cli.parsing import directory_name
 from sdmbtl.cli.signals import StopSignals
+from sdmbtl.console import PlainConsole
 from sdmbtl.wording import counted
 from sdmbtl_lab.cli.progress import WorkBar, parse_whole_numbers
 
@@ -109,7 +110,7 @@ def _make(
     )
     for damaged in factory.damaged(seeds):
         note(f"{damaged} is damaged and made again.")
-    with WorkBar(note_console(), factory.name) as bar:
+    with WorkBar(PlainConsole(stderr=True), factory.name) as bar:
 
         def show(done: int, total: int, label: str) -> None:
             signals.check()

@@ -170,7 +170,7 @@ def intervals_figure(result: BenchmarkResult, selectors: Sequence[str], policies
             }
             known = {name: one for name, one in measured.items() if one[0] is not None}
             panel.errorbar(
-                [value for value, _ in known.values()],
+                [value for value, _ in known.values() if value is not None],
                 [selectors.index(name) + (place - 1) * 0.2 for name in known],
                 xerr=[width or 0.0 for _, width in known.values()],
                 fmt="o",

@@ -13,8 +13,8 @@ from numpy.typing import NDArray
 from sdmbtl.contexts import ContextSpace, Levels
 from sdmbtl.errors import FigureError
 from sdmbtl.plots.colours import MAP
-from sdmbtl.transfer import Decomposition
 from sdmbtl_lab.matrices import TransferDataset
+from sdmbtl_lab.matrices.decomposition import Decomposition
 
 if TYPE_CHECKING:
     from sdmbtl_lab.benchmarks.synthetic import SyntheticProblem

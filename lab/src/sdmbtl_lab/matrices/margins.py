@@ -6,7 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sdmbtl.errors import MatrixError
-from sdmbtl.selectors.oracle_selector import oracle_sequence
+from sdmbtl_lab.matrices.oracle_selector import oracle_sequence
 
 #: Choosing matters where the Myopic Oracle is this far above random choice, as a share of the
 #: range of returns, after this many policies.

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from functools import lru_cache
-from typing import Any, NamedTuple
+from typing import Any
 
 import gymnasium
 import jax
@@ -17,17 +17,10 @@ from numpy.typing import NDArray
 from sdmbtl.environments.functional.base import FunctionalEnvironment
 
 
-class _Compiled(NamedTuple):
-    """The functions of an environment, compiled once for all views of it."""
-
-    reset: Any
-    step: Any
-    observe: Any
-
-
 @lru_cache(maxsize=32)
-def _compile(functions: FunctionalEnvironment) -> _Compiled:
-    return _Compiled(*(jax.jit(f) for f in (functions.reset, functions.step, functions.observe)))
+def _compile(functions: FunctionalEnvironment) -> tuple[Any, Any, Any]:
+    """Compile reset, step and observe of an environment, once for all views of it."""
+    return jax.jit(functions.reset), jax.jit(functions.step), jax.jit(functions.observe)
 
 
 class GymnasiumView(gymnasium.Env[NDArray[np.float32], Any]):
@@ -58,7 +51,7 @@ class GymnasiumView(gymnasium.Env[NDArray[np.float32], Any]):
         self.observation_space = spaces.Box(-np.inf, np.inf, (size,), np.float32)
         values = [context[name] for name in functions.defaults]
         self._parameters = jnp.asarray(values, dtype=jnp.float32)
-        self._compiled = _compile(functions)
+        self._reset, self._step, self._observe = _compile(functions)
         self._steps = 0
 
     def reset(
@@ -67,17 +60,16 @@ class GymnasiumView(gymnasium.Env[NDArray[np.float32], Any]):
         """Start an episode."""
         super().reset(seed=seed, options=options)
         key = jax.random.PRNGKey(int(self.np_random.integers(2**31)))
-        self.state = self._compiled.reset(key, self._parameters)
+        self.state = self._reset(key, self._parameters)
         self._steps = 0
         return self._observation(), {}
 
     def step(self, action: Any) -> tuple[NDArray[np.float32], float, bool, bool, dict[str, Any]]:
         """Take one step."""
-        self.state, reward, ended = self._compiled.step(self.state, action, self._parameters)
+        self.state, reward, ended = self._step(self.state, action, self._parameters)
         self._steps += 1
         truncated = self._steps >= self.functions.max_steps and not bool(ended)
         return self._observation(), float(reward), bool(ended), truncated, {}
 
     def _observation(self) -> NDArray[np.float32]:
-        seen = self._compiled.observe(self.state, self._parameters)
-        return np.asarray(seen, dtype=np.float32)
+        return np.asarray(self._observe(self.state, self._parameters), dtype=np.float32)

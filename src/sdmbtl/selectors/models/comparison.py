@@ -137,7 +137,9 @@ class ModelComparison:
         if self.rows is not None and not rows.continues(self.rows.observed):
             self._change_to(rows)
         for count in range(1 if self.rows is None else len(self.rows) + 1, len(rows) + 1):
-            some = CompletedRows.of(rows.first(count), self.rows, self._expected_row(rows, count))
+            some = CompletedRows.of(
+                rows.only(slice(count)), self.rows, self._expected_row(rows, count)
+            )
             if self.rows is not None:
                 step = (self.rows, dict(self.records), self.fits)
                 self._steps = [*self._steps[1 - STEPS_KEPT :], step]

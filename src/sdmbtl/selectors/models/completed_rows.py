@@ -138,7 +138,11 @@ def _interpolate(
     for start in range(0, len(wanted), 1024):  # blocks keep the distances small
         part = wanted[start : start + 1024]
         squares = ((part[:, None] - points) ** 2).sum(axis=2)
-        nearest = np.argpartition(squares, count - 1, axis=1)[:, :count]
-        weights = 1.0 / (np.take_along_axis(squares, nearest, axis=1) + 1e-6)
-        result[start : start + 1024] = (weights * values[nearest]).sum(axis=1) / weights.sum(axis=1)
+        farthest = np.partition(squares, count - 1, axis=1)[:, count - 1, None]
+        nearer, tied = squares < farthest, squares == farthest
+        # Of points equally far away the first ones, on every machine.
+        places = count - nearer.sum(axis=1, keepdims=True)
+        nearest = nearer | (tied & (tied.cumsum(axis=1) <= places))
+        weights = np.where(nearest, 1.0 / (squares + 1e-6), 0.0)
+        result[start : start + 1024] = (weights * values).sum(axis=1) / weights.sum(axis=1)
     return result

@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 
 from sdmbtl.contexts.observation import append_context
 from sdmbtl.environments.functional import FunctionalEnvironment
-from sdmbtl.training.ppo.distributions import Categorical, Distribution, Gaussian
+from sdmbtl.training.ppo.distributions import Categorical, Gaussian
 from sdmbtl.training.ppo.learner import (
     Optimiser,
     Trajectory,
@@ -102,7 +102,13 @@ class CompiledPPO:
         self.max_steps = min(environment.max_steps, max_episode_steps or environment.max_steps)
         self.settings = settings
         self.n_inputs = environment.observation_size + n_coordinates
-        self.distribution = _distribution_of(environment.actions)
+        actions = environment.actions
+        self.distribution: Categorical | Gaussian
+        if isinstance(actions, spaces.Discrete):
+            self.distribution = Categorical(int(actions.n))
+        else:
+            bounds = float(actions.low[0]), float(actions.high[0])
+            self.distribution = Gaussian(actions.shape[0], bounds)
         self.advance = jax.jit(self._advance)
         self.evaluate = jax.jit(self._evaluate)
         self.play = jax.jit(partial(self._play, (evaluated or environment).reset))
@@ -307,9 +313,3 @@ def _take_rows(rows: jax.Array, index: jax.Array) -> jax.Array:
     if len(rows) == 1:
         return jnp.broadcast_to(rows[0], (len(index), *rows.shape[1:]))
     return rows[index]
-
-
-def _distribution_of(actions: spaces.Discrete | spaces.Box) -> Distribution:
-    if isinstance(actions, spaces.Discrete):
-        return Categorical(int(actions.n))
-    return Gaussian(actions.shape[0], (float(actions.low[0]), float(actions.high[0])))

@@ -46,6 +46,8 @@ class Categorical:
 class MultiCategorical:
     """Several choices at once, independent of each other: (n, D) whole numbers.
 
+    NumPy draws them: see `ExploringActor`.
+
     Attributes:
         sizes: Number of possibilities of each of the D choices; their outputs follow each other.
     """
@@ -57,34 +59,17 @@ class MultiCategorical:
         """K, the sum of the sizes."""
         return sum(self.sizes)
 
-    def sample(
-        self, outputs: jax.Array, log_std: jax.Array, key: jax.Array
-    ) -> tuple[jax.Array, jax.Array]:
-        """Draw actions; returns them with their log probabilities."""
-        keys = jax.random.split(key, len(self.sizes))
-        parts = self._parts(outputs)
-        actions = jnp.stack(
-            [jax.random.categorical(k, part) for k, part in zip(keys, parts, strict=True)], axis=-1
-        )
-        return actions, self.evaluate(outputs, log_std, actions)[0]
-
     def evaluate(
         self, outputs: jax.Array, log_std: jax.Array, actions: jax.Array
     ) -> tuple[jax.Array, jax.Array]:
         """Return log probabilities and entropies, summed over the choices."""
+        parts = jnp.split(outputs, np.cumsum(self.sizes)[:-1].tolist(), axis=-1)
         each = [
             Categorical(size).evaluate(part, log_std, actions[..., d])
-            for d, (size, part) in enumerate(zip(self.sizes, self._parts(outputs), strict=True))
+            for d, (size, part) in enumerate(zip(self.sizes, parts, strict=True))
         ]
         log_probs, entropies = zip(*each, strict=True)
         return jnp.stack(log_probs).sum(axis=0), jnp.stack(entropies).sum(axis=0)
-
-    def best(self, outputs: jax.Array) -> jax.Array:
-        """Return the most probable actions."""
-        return jnp.stack([part.argmax(axis=-1) for part in self._parts(outputs)], axis=-1)
-
-    def _parts(self, outputs: jax.Array) -> list[jax.Array]:
-        return jnp.split(outputs, np.cumsum(self.sizes)[:-1].tolist(), axis=-1)
 
 
 @dataclass(frozen=True)

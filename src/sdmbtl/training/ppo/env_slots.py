@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 from sdmbtl.contexts import ContextSpace
 from sdmbtl.contexts.observation import append_context
 from sdmbtl.environments.family import EnvironmentFamily
-from sdmbtl.errors import FamilyError, TrainerError
+from sdmbtl.errors import TrainerError
 from sdmbtl.policies.flattening import FlatActions, FlatObservations
 from sdmbtl.training.environment_errors import (
     ENVIRONMENT_FAILURES,
@@ -55,14 +55,7 @@ class RolloutArrays(NamedTuple):
 
     @classmethod
     def allocate(cls, steps: int, slots: int, inputs: int, actions: FlatActions) -> RolloutArrays:
-        """Allocate the arrays.
-
-        Args:
-            steps: T, steps of each environment.
-            slots: S, number of slots.
-            inputs: I, entries of an observation as the networks see it.
-            actions: The actions.
-        """
+        """Allocate arrays for T steps in S slots, with I inputs of the networks."""
         is_continuous = actions.sizes is None
         choices = actions.n_outputs if actions.sizes is None else len(actions.sizes)
         return cls(
@@ -189,7 +182,6 @@ class _GymnasiumSlot:
         self._plan, self._slot, self._arrays = plan, slot, arrays
         self._limit = plan.max_episode_steps or math.inf
         self._env: Any = None
-        self._spaces: tuple[Any, Any] | None = None
         self._flatten: FlatObservations | None = None
         self._is_discrete = False
         self._context: dict[str, float] = {}
@@ -219,7 +211,7 @@ class _GymnasiumSlot:
         except TrainerError:
             raise
         except ENVIRONMENT_FAILURES as error:
-            raise environment_error(self._context, error, self._env) from error
+            raise environment_error(self._context, error) from error
         truncated = truncated or len(self.state.actions) >= self._limit
         arrays.terminated[t, slot] = terminated
         arrays.truncated[t, slot] = truncated and not terminated
@@ -239,13 +231,15 @@ class _GymnasiumSlot:
         plan = self._plan
         vector, seed = plan.draw(self._slot, self.state.episode)
         context = plan.family.full_context(plan.space.context(vector))
-        with name_context_in_errors(context, self._env):
+        with name_context_in_errors(context):
             use = None if self._env is None else plan.family.use_of(self._env)
             if use is None or use == "episode" or (use == "context" and context != self._context):
                 self.close()
                 self._env = plan.family.build(dict(context), None)
                 use = plan.family.use_of(self._env)
-                self._check_spaces(context)
+                flat = FlatObservations(self._env.observation_space)
+                self._flatten = None if flat.is_plain else flat
+                self._is_discrete = isinstance(self._env.action_space, spaces.Discrete)
             self._context = context
             if plan.observe_context:
                 self._coordinates = plan.space.to_unit(vector)
@@ -266,15 +260,3 @@ class _GymnasiumSlot:
             )
         seen[:] = observation
         self._arrays.present[row, self._slot] = True
-
-    def _check_spaces(self, context: dict[str, float]) -> None:
-        found = self._env.observation_space, self._env.action_space
-        if self._spaces is not None and found != self._spaces:
-            raise FamilyError(
-                f"All contexts of a family need the same spaces. {self._plan.family.name!r} has "
-                f"{self._spaces} and {found}, the latter for {context}."
-            )
-        self._spaces = found
-        flat = FlatObservations(found[0])
-        self._flatten = None if flat.is_plain else flat
-        self._is_discrete = isinstance(found[1], spaces.Discrete)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Sequence
 from contextlib import nullcontext
 from dataclasses import dataclass, field, fields
@@ -13,11 +12,12 @@ import numpy as np
 from sdmbtl.checks import check_bool, known_options
 from sdmbtl.contexts import ContextSpace
 from sdmbtl.environments.family import EnvironmentFamily
-from sdmbtl.errors import PolicyError, TrainerError, TrainingError
+from sdmbtl.errors import PolicyError, TrainerError
 from sdmbtl.policies import MlpPolicy, policy_bytes, policy_from_bytes
 from sdmbtl.policies.flattening import FlatActions, FlatObservations
 from sdmbtl.policies.mlp import ReturnStatistics
 from sdmbtl.training.base import Trainer
+from sdmbtl.training.best_policy import BestPolicy
 from sdmbtl.training.checkpoint import Checkpoint, Snapshot
 from sdmbtl.training.job import Training, TrainingJob
 from sdmbtl.training.ppo.distributions import Gaussian, MultiCategorical
@@ -38,8 +38,6 @@ from sdmbtl.training.vector_env import VectorEnv
 
 #: Keeps the noise of actions apart from other random numbers of a seed.
 ACTING = 0xAC7
-#: At most this many training contexts are evaluated during training, always the same ones.
-MOST_EVALUATED = 16
 
 
 class GymnasiumPPO(Trainer):
@@ -133,8 +131,8 @@ class GymnasiumPPO(Trainer):
         self._learner = compile_learner(
             self.ppo_settings,
             Gaussian(self._actions.n_outputs) if sizes is None else MultiCategorical(sizes),
-            self.norm_reward,
-            self.vector_env(family) is not None,
+            norm_reward=self.norm_reward,
+            has_empty_slots=self.vector_env(family) is not None,
         )
 
     def _read_spaces(self) -> str | None:
@@ -198,9 +196,7 @@ class GymnasiumPPO(Trainer):
     ) -> list[Training]:
         """Train one policy for each job; a chunk is a single one. The same job, the same policy.
 
-        A policy that starts from a parent has its weights, its critic and its statistics, but
-        explores as one from scratch. The parent itself is the first candidate for the best policy:
-        nothing worse is returned, by the evaluations during training.
+        The parent of a policy is the first candidate for the best one.
         """
         return [self._train_one(job, progress, checkpoint) for job in jobs]
 
@@ -216,15 +212,12 @@ class GymnasiumPPO(Trainer):
         if progress is not None and not self._learner.is_compiled:
             progress(Report(0, steps, stage="compiling"))
         state = self.begin(job)
-        reported = 0
 
         def report(stage: Literal["continued", "training"] = "training") -> None:
-            """Report progress, with the evaluations that were not reported yet."""
-            nonlocal reported
-            new, reported = tuple(state.curve[reported:]), len(state.curve)
             if progress is not None:
-                done = state.iteration * settings.batch_size
-                progress(Report(done, steps, state.curve[-1][1], stage, new))
+                done, best = state.iteration * settings.batch_size, state.best
+                latest, new = best.curve[-1][1], best.take_new_evaluations()
+                progress(Report(done, steps, latest, stage, new))
 
         saved = None if checkpoint is None else checkpoint.load()
         if saved is not None:
@@ -248,8 +241,9 @@ class GymnasiumPPO(Trainer):
                     report()
         finally:
             slots.close()
-        assert state.best is not None  # noqa: S101 (the last iteration is evaluated)
-        return Training(state.best, steps, state.best_return, state.curve)
+        best = state.best
+        assert best.policy is not None  # noqa: S101 (the last iteration is evaluated)
+        return Training(best.policy, steps, best.mean_return, best.curve)
 
     def begin(self, job: TrainingJob) -> GymnasiumTrainState:
         """Return the state of a training run before its first step.
@@ -314,27 +308,8 @@ class GymnasiumPPO(Trainer):
             learner.optimiser.weights, learner.obs_stats, statistics if self.norm_reward else None
         )
         steps = state.iteration * settings.batch_size
-        if not all(np.isfinite(array).all() for array in policy.arrays().values()):
-            raise self._failed(job, f"weights are not finite after {steps} steps")
-        # Some contexts, evenly among all, and the same episodes each time: otherwise these, and
-        # not the policy, would decide which one is the best.
-        number = min(len(job.contexts), MOST_EVALUATED)
-        rows = np.linspace(0, len(job.contexts) - 1, number).astype(np.intp)
-        episodes = -(-settings.eval_episodes // number)
-        played = self.play(
-            self.family, policy, job.contexts[rows], episodes=episodes, seed=job.seed
-        )
-        mean_return = float(played.complete().mean())
-        if not math.isfinite(mean_return):
-            raise self._failed(job, f"the mean return is {mean_return} after {steps} steps")
-        state.curve.append((steps, mean_return))
-        if mean_return >= state.best_return:  # of equally good ones the one trained longer
-            state.best, state.best_return = policy, mean_return
-
-    def _failed(self, job: TrainingJob, cause: str) -> TrainingError:
-        return TrainingError(
-            f"The training run on {self.shown(job)} with seed {job.seed} failed: {cause}. A "
-            "smaller learning_rate may help."
+        state.best.consider(
+            self, job, policy, steps, episodes=settings.eval_episodes, seed=job.seed
         )
 
 
@@ -347,27 +322,23 @@ class GymnasiumTrainState:
         env_states: State of each environment.
         iteration: Number of the iterations that are done.
         best: The best policy so far.
-        best_return: Its mean return on the training contexts.
-        curve: (steps, mean return on the training contexts) so far.
     """
 
     learner: LearnerState
     env_states: Sequence[EnvState]
     iteration: int = 0
-    best: MlpPolicy | None = None
-    best_return: float = -math.inf
-    curve: list[tuple[int, float]] = field(default_factory=list)
+    best: BestPolicy = field(default_factory=BestPolicy)
 
     def take_snapshot(self, env_states: Sequence[EnvState]) -> Snapshot:
         """Return the state as data, with the environments as they are now."""
         arrays = arrays_of(self.learner, "learner")
         arrays |= {f"env-{n}": np.array(env.actions) for n, env in enumerate(env_states)}
-        if self.best is not None:
-            arrays["best"] = np.frombuffer(policy_bytes(self.best), dtype=np.uint8)
+        if self.best.policy is not None:
+            arrays["best"] = np.frombuffer(policy_bytes(self.best.policy), dtype=np.uint8)
         data = {
             "iteration": self.iteration,
-            "best_return": self.best_return,
-            "curve": self.curve,
+            "best_return": self.best.mean_return,
+            "curve": self.best.curve,
             "episodes": [env.episode for env in env_states],
         }
         return Snapshot(data, arrays)
@@ -380,11 +351,10 @@ class GymnasiumTrainState:
             EnvState(episode, list(arrays[f"env-{n}"]))
             for n, episode in enumerate(data["episodes"])
         ]
-        self.iteration, self.best_return = data["iteration"], data["best_return"]
-        self.curve = [(steps, value) for steps, value in data["curve"]]
-        if "best" in arrays:
-            best = policy_from_bytes(arrays["best"].tobytes())
-            self.best = best if isinstance(best, MlpPolicy) else None
+        self.iteration = data["iteration"]
+        best = policy_from_bytes(arrays["best"].tobytes()) if "best" in arrays else None
+        curve = [(steps, value) for steps, value in data["curve"]]
+        self.best = BestPolicy(best, data["best_return"], curve)
 
 
 def _registered_name(env: object) -> str | None:

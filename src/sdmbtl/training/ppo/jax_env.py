@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from contextlib import nullcontext
 from dataclasses import fields
-from functools import lru_cache, partial
+from functools import lru_cache
 from typing import Any, Literal
 
 import jax
@@ -17,7 +17,7 @@ from sdmbtl.checks import check_int, known_options
 from sdmbtl.contexts import ContextSpace
 from sdmbtl.environments.family import EnvironmentFamily
 from sdmbtl.environments.functional import FunctionalEnvironment
-from sdmbtl.errors import TrainerError, TrainingError
+from sdmbtl.errors import TrainerError
 from sdmbtl.policies import Policy
 from sdmbtl.training.base import Trainer
 from sdmbtl.training.checkpoint import Checkpoint, Snapshot
@@ -45,7 +45,7 @@ class JaxEnvPPO(Trainer):
         **settings: Of `PPOSettings`.
 
     Raises:
-        TrainerError: If the family has no JAX twin, or a setting is unusable.
+        TrainerError: If a setting is unusable.
     """
 
     name = "ppo"
@@ -67,11 +67,7 @@ class JaxEnvPPO(Trainer):
             family, space, observe_context=observe_context, max_episode_steps=max_episode_steps
         )
         environment = family.functional()
-        if environment is None:
-            raise TrainerError(
-                f"{family.name} has no JAX twin, so it cannot be trained in batches. Use "
-                "GymnasiumPPO, as the trainer 'ppo' does."
-            )
+        assert environment is not None  # noqa: S101 (`find_ppo_form` has looked)
         self.chunk = check_int("chunk", chunk, low=1, error=TrainerError)
         known = [f.name for f in fields(PPOSettings)]
         known_options(self.name, settings, [*known, *self.own_settings()], error=TrainerError)
@@ -108,9 +104,7 @@ class JaxEnvPPO(Trainer):
         The same chunk gives the same policies. In another chunk a policy comes out a little
         different: the rounding of products depends on how many are computed at once.
 
-        A policy that starts from a parent has its weights, its critic and its statistics of the
-        observations, but explores as one from scratch. The parent itself is the first candidate
-        for the best policy: nothing worse is returned, by the evaluations during training.
+        The parent of a policy is the first candidate for the best one.
         """
         settings, size = self.ppo_settings, self.ppo_settings.batch_size
         tasks = self._stacked_tasks(jobs)
@@ -134,9 +128,16 @@ class JaxEnvPPO(Trainer):
                 steps, latest = done * size * len(jobs), float(curve[-1][1].mean())
                 progress(Report(steps, total, latest, stage, evaluations))
 
+        def take_snapshot() -> Snapshot:
+            """Return everything that the chunk needs to continue."""
+            data = {"iterations": done, "curve": [[at, means.tolist()] for at, means in curve]}
+            return Snapshot(data, arrays_of(states, "states"))
+
         saved = None if checkpoint is None else checkpoint.load()
         if saved is not None:
-            states, curve, done = _restore(saved, states)
+            states = from_arrays(states, "states", saved.arrays)
+            curve = [(steps, np.array(means)) for steps, means in saved.data["curve"]]
+            done = saved.data["iterations"]
             report("continued")
         elif jobs[0].parent is not None:
             states, means = self._ppo.evaluate(states, tasks)
@@ -147,8 +148,7 @@ class JaxEnvPPO(Trainer):
                 states, tasks, jnp.arange(first, done), jnp.int32(iterations)
             )
             curve.append((done * size, np.asarray(means, dtype=np.float64)))
-            take = partial(_take_snapshot, states, curve, done)
-            with nullcontext() if checkpoint is None else checkpoint.kept(take):
+            with nullcontext() if checkpoint is None else checkpoint.kept(take_snapshot):
                 report()
         return [
             self._make_training(states, number, job, iterations * size, curve)
@@ -199,13 +199,6 @@ class JaxEnvPPO(Trainer):
         return Tasks(parameters, seen.astype(np.float32))  # type: ignore[arg-type]
 
     def _stacked_tasks(self, jobs: Sequence[TrainingJob]) -> Tasks:
-        shapes = {job.shape for job in jobs}
-        if len(shapes) != 1:
-            raise TrainerError(
-                "Jobs that are trained side by side need the same number of contexts and of "
-                "steps, and all a parent or none. Got (contexts, steps, parent) = "
-                f"{sorted(shapes, key=str)} instead. train() groups them."
-            )
         each = [self._tasks(job.contexts) for job in jobs]
         return Tasks(*[jnp.asarray(np.stack(x)) for x in zip(*each, strict=True)])
 
@@ -218,10 +211,7 @@ class JaxEnvPPO(Trainer):
         if not all(
             np.isfinite(x).all() for x in jax.tree.leaves((best_return, weights, obs_stats))
         ):
-            raise TrainingError(
-                f"The training run on {self.shown(job)} with seed {job.seed} gave returns or "
-                "weights that are not finite. A smaller learning_rate may help."
-            )
+            raise self.failed(job, "returns or weights are not finite")
         return Training(
             policy=self.form.make_policy(weights, obs_stats),
             steps=steps,
@@ -231,22 +221,6 @@ class JaxEnvPPO(Trainer):
 
 
 _Curve = list[tuple[int, NDArray[np.float64]]]
-
-
-def _take_snapshot(states: TrainState, curve: _Curve, iterations: int) -> Snapshot:
-    """Return everything that a chunk needs to continue after some iterations."""
-    data = {
-        "iterations": iterations,
-        "curve": [[steps, returns.tolist()] for steps, returns in curve],
-    }
-    return Snapshot(data, arrays_of(states, "states"))
-
-
-def _restore(saved: Snapshot, begun: TrainState) -> tuple[TrainState, _Curve, int]:
-    """Read states, curve and iterations from a snapshot, in the form of new states."""
-    states = from_arrays(begun, "states", saved.arrays)
-    curve = [(int(steps), np.array(returns)) for steps, returns in saved.data["curve"]]
-    return states, curve, int(saved.data["iterations"])
 
 
 @lru_cache(maxsize=8)

@@ -161,7 +161,9 @@ def loss(
 ) -> jax.Array:
     """Compute the clipped objective, value loss and entropy bonus of a minibatch."""
     advantage = batch.advantage - _mean(batch.advantage, batch.present)
-    advantage = advantage / (_std(advantage, batch.present) + TINY)
+    present = batch.present
+    std = advantage.std() if present is None else jnp.sqrt(_mean(advantage**2, present))
+    advantage = advantage / (std + TINY)
     outputs = forward(weights.actor, batch.obs)
     log_prob, entropy = distribution.evaluate(outputs, weights.log_std, batch.action)
     ratio = jnp.exp(log_prob - batch.log_prob)
@@ -189,10 +191,3 @@ def _mean(values: jax.Array, present: jax.Array | None) -> jax.Array:
     if present is None or len(values) == 1:
         return values.mean()
     return (values * present).sum() / jnp.maximum(present.sum(), 1.0)
-
-
-def _std(centred: jax.Array, present: jax.Array | None) -> jax.Array:
-    """Standard deviation of (n,) values whose mean is zero."""
-    if present is None:
-        return centred.std()
-    return jnp.sqrt(_mean(centred**2, present))

@@ -49,22 +49,21 @@ class RunningStats(NamedTuple):
 def initial_weights(
     seed: int, n_inputs: int, hidden_sizes: tuple[int, ...], n_outputs: int
 ) -> Weights:
-    """Draw orthogonal matrices, with NumPy: a batch of QR decompositions is slow in JAX."""
+    """Draw orthogonal matrices, with NumPy: a batch of QR decompositions is slow in JAX.
+
+    Biases are zero, the gain is sqrt(2), and less for the last layers.
+    """
     rng = np.random.default_rng(np.random.SeedSequence(seed, spawn_key=(1,)))
-    return Weights(
-        actor=_make_layers(rng, (n_inputs, *hidden_sizes, n_outputs), last=0.01),
-        critic=_make_layers(rng, (n_inputs, *hidden_sizes, 1), last=1.0),
-        log_std=jnp.zeros(n_outputs),
-    )
 
+    def make_layers(outputs: int, last: float) -> Layers:
+        sizes = (n_inputs, *hidden_sizes, outputs)
+        gains = [2**0.5] * len(hidden_sizes) + [last]
+        return [
+            (jnp.asarray(gain * orthogonal(rng, n, m)), jnp.zeros(m, jnp.float32))
+            for (n, m), gain in zip(pairwise(sizes), gains, strict=True)
+        ]
 
-def _make_layers(rng: np.random.Generator, sizes: tuple[int, ...], *, last: float) -> Layers:
-    """Layers with orthogonal matrices and zero biases; gain sqrt(2), `last` for the last one."""
-    gains = [2**0.5] * (len(sizes) - 2) + [last]
-    return [
-        (jnp.asarray(gain * orthogonal(rng, n, m)), jnp.zeros(m, jnp.float32))
-        for (n, m), gain in zip(pairwise(sizes), gains, strict=True)
-    ]
+    return Weights(make_layers(n_outputs, 0.01), make_layers(1, 1.0), jnp.zeros(n_outputs))
 
 
 def orthogonal(rng: np.random.Generator, n: int, m: int) -> NDArray[np.float32]:

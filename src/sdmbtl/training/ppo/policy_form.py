@@ -60,14 +60,9 @@ class PolicyForm:
         settings: PPOSettings,
         action_scale: tuple[NDArray[np.float32], NDArray[np.float32]] | None,
     ) -> Self:
-        """Return the form for an environment's spaces; they are kept only where they are needed.
+        """Return the form for an environment's spaces, kept only where they are needed.
 
-        Args:
-            observations: Observations of the environment.
-            actions: Its actions.
-            n_coordinates: Number of context coordinates that a policy sees.
-            settings: The settings.
-            action_scale: See the attribute.
+        A policy sees `n_coordinates` context coordinates after the observation.
         """
         space, bounds = actions.space, None
         match space:
@@ -153,12 +148,6 @@ class PolicyForm:
             weights = weights._replace(
                 actor=[*actor, (last / half_width, (bias - centre) / half_width)]
             )
-        fits = [w.shape for w, _ in own.critic] == [w.shape for w, _ in fresh.critic]
-        if own.critic and not fits:
-            raise TrainerError(
-                "The parent was trained with another critic, so training cannot start from it. "
-                "Make the trainer with its settings, or start from scratch."
-            )
         # An exported policy does not say how much was seen: take as much as is usual.
         usual = settings.num_iterations() * settings.batch_size
         seen = own.observations_seen or usual
@@ -169,25 +158,22 @@ class PolicyForm:
 
     def check_policy(self, policy: Policy, does: str) -> MlpPolicy:
         """Refuse a policy of another form; `does` is what the trainer does with its own."""
-        sizes = (self.n_inputs, *self.settings.hidden_sizes, self.n_outputs)
-        shapes = list(pairwise(sizes))
-        if not isinstance(policy, MlpPolicy) or [w.shape for w in policy.weights] != shapes:
-            got = (
-                f"one with layers {[len(policy.shift), *[len(b) for b in policy.biases]]}"
-                if isinstance(policy, MlpPolicy)
-                else repr(policy)
-            )
-            raise TrainerError(
-                f"This trainer {does} its own policies, with layers {list(sizes)}. "
-                f"Got {got} instead. Make the trainer with the settings of that policy."
-            )
         norm_obs = self.settings.norm_obs
-        if (policy.limit is not None) != norm_obs:
-            raise TrainerError(
-                f"This trainer {does} policies with norm_obs {norm_obs}. Got one with norm_obs "
-                f"{not norm_obs} instead. Make the trainer with the settings of that policy."
-            )
-        return policy
+        sizes = [self.n_inputs, *self.settings.hidden_sizes, self.n_outputs]
+        wanted = f"layers {sizes} and norm_obs {norm_obs}"
+        if not isinstance(policy, MlpPolicy):
+            got = repr(policy)
+        elif [w.shape for w in policy.weights] == list(pairwise(sizes)) and norm_obs == (
+            policy.limit is not None
+        ):
+            return policy
+        else:
+            layers = [len(policy.shift), *[len(b) for b in policy.biases]]
+            got = f"one with layers {layers} and norm_obs {policy.limit is not None}"
+        raise TrainerError(
+            f"This trainer {does} its own policies, with {wanted}. Got {got} instead. Make the "
+            "trainer with the settings of that policy."
+        )
 
 
 def _as_layers(arrays: Iterable[tuple[NDArray[Any], NDArray[Any]]]) -> Layers:

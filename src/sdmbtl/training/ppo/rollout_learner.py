@@ -252,11 +252,5 @@ def list_samples(
     return rows, np.int32(len(slot))
 
 
-@lru_cache(maxsize=8)
-def compile_learner(
-    settings: PPOSettings, distribution: Distribution, norm_reward: bool, has_empty_slots: bool
-) -> RolloutLearner:
-    """Return the same functions for the same settings: compiling them takes seconds."""
-    return RolloutLearner(
-        settings, distribution, norm_reward=norm_reward, has_empty_slots=has_empty_slots
-    )
+#: The same functions for the same settings: compiling them takes seconds.
+compile_learner = lru_cache(maxsize=8)(RolloutLearner)

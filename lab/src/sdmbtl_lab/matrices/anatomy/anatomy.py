@@ -27,11 +27,11 @@ from numpy.typing import NDArray
 
 from sdmbtl.contexts import ContextSpace, Levels
 from sdmbtl.json_data import as_json
-from sdmbtl.transfer.decomposition import SobolHoeffding
 from sdmbtl.transfer.detection import Detection, MountainDetector
 from sdmbtl.transfer.rows import ObservedRows
 from sdmbtl_lab.matrices.anatomy.gap import Floats, Gap, is_flat, measure_gap
 from sdmbtl_lab.matrices.dataset import TransferDataset
+from sdmbtl_lab.matrices.decomposition import SobolHoeffding
 from sdmbtl_lab.matrices.margins import CHOICE_ROUND, choice_margin, oracle_curve, random_curve
 from sdmbtl_lab.matrices.transfer_matrices import min_max
 

@@ -9,9 +9,9 @@ from numpy.typing import NDArray
 
 from sdmbtl.contexts import ContextSpace
 from sdmbtl.transfer import estimate_slopes
-from sdmbtl.transfer.decomposition import SobolHoeffding
 from sdmbtl.transfer.gap import SeparableGap
 from sdmbtl.transfer.rows import ObservedRows
+from sdmbtl_lab.matrices.decomposition import SobolHoeffding
 
 Floats = NDArray[np.float64]
 

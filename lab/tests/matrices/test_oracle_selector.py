@@ -7,7 +7,11 @@ from hypothesis import strategies as st
 
 from sdmbtl import ContextSpace
 from sdmbtl.errors import SelectorError
-from sdmbtl.selectors import MyopicOracle, SequentialOracle, oracle_sequence
+from sdmbtl_lab.matrices.oracle_selector import (
+    MyopicOracle,
+    SequentialOracle,
+    oracle_sequence,
+)
 
 
 def brute_force(returns, rounds):

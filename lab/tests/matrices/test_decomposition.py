@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 
 from sdmbtl.errors import MatrixError
-from sdmbtl.transfer import Decomposition, SobolHoeffding
+from sdmbtl_lab.matrices.decomposition import Decomposition, SobolHoeffding
 
 NUMBERS = st.floats(-1e3, 1e3)
 MATRICES = st.tuples(st.integers(1, 6), st.integers(1, 6)).flatmap(
