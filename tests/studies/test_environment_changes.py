@@ -63,6 +63,9 @@ class Odd(gymnasium.Env):
             raise RuntimeError("the battery is empty")
         return self.first, {}
 
+    def step(self, action):
+        return self.first, 0.0, True, False, {}
+
 
 @pytest.mark.parametrize(
     ("function", "options", "error", "message"),
