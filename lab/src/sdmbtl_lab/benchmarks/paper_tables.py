@@ -218,7 +218,7 @@ def _performance_row(
         found = problem.statistics(name, k, metric)
         paper = printed.cells.get(problem.name, {}).get(name)
         published = None if paper is None else paper.mean
-        cells.append(found and Cell(found.mean, found.half_width, published))
+        cells.append(None if found is None else Cell(found.mean, found.half_width, published))
     oracles = {i for i, name in enumerate(names) if name in ORACLES}
     return _row(result, problem, k, mark_best(cells, oracles))
 
