@@ -169,6 +169,19 @@ def test_what_is_asked_and_told_is_in_the_copy(tmp_path):
     assert copy.row.tolist() == [1.0, 2.0]
 
 
+@pytest.mark.parametrize("harm", [Path.unlink, lambda path: path.write_bytes(b"")])
+def test_a_lost_database_is_not_replaced_by_a_new_study(harm, tmp_path):
+    space = ContextSpace(x=[0.0, 1.0])
+    study = Study.open(tmp_path / "study", space=space)
+    study.tell(study.ask(), [1.0, 2.0])
+    study.close()
+    harm(study.store.path)
+    with pytest.raises(DamagedStudyError, match="doctor"):
+        Study.open(study.path, space=space)
+    assert repair(study.path).healthy
+    assert Study.open(study.path, space=space).n_finished == 1
+
+
 def test_a_view_or_a_trigger_is_not_of_a_study(copied):
     with closing(sqlite3.connect(copied / "study.db")) as file:
         file.execute("CREATE TRIGGER t AFTER INSERT ON facts BEGIN SELECT 1; END")

@@ -90,9 +90,9 @@ def test_what_is_not_reported_is_given_again_and_a_late_result_does_not_count(st
     again = study.ask(lease=60.0)
     quick = study.lease_of(again)
     assert (again.id, slow, quick) == (asked.id, 1, 2)
-    assert study.tell(asked, ROW - 100, lease=slow).status == "pending"
+    assert study.tell(asked.context, ROW - 100, lease=slow).status == "pending"
     assert study.tell(again, ROW, lease=quick).status == "finished"
-    assert np.array_equal(study.tell(asked, ROW - 50, lease=slow).row, ROW)
+    assert np.array_equal(study.tell(np.int64(asked.id), ROW - 50, lease=slow).row, ROW)
     kept = study.store.stale_results()
     assert [(entry["trial"], entry["token"]) for entry in kept] == [(0, 1), (0, 1)]
     assert np.array_equal(kept[0]["row"], ROW - 100)

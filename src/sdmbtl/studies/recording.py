@@ -177,10 +177,13 @@ class Recorder:
         """Record that a worker was lost; after too many of them the trial has failed.
 
         Args:
-            trial: The pending trial that it worked on.
+            trial: The trial that it worked on.
             error: What became of the worker.
             retries: How many workers may be lost.
         """
+        if trial.status == "finished":
+            _log.warning("Policy %d could not be trained again: %s", trial.id, error)
+            return
         run = training_run(trial)
         if len(run.lost) >= retries:
             self.give_up(trial, f"WorkerLostError: {error}")

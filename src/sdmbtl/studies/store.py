@@ -108,7 +108,8 @@ class StudyStore:
         self._seen = 0
         self._written: dict[int, Trial] = {}
         self._last_write = 0
-        if facts is None and not os.path.lexists(path):
+        # A new study in the place of a lost one would replace its copy as well.
+        if not os.path.lexists(path) and (facts is None or self.backup_path.exists()):
             raise DamagedStudyError(
                 f"There is no database {str(path)!r}. Run: sdmbtl doctor {path.parent}"
             )
@@ -116,11 +117,10 @@ class StudyStore:
             self._database = connect(path, self.wait, create=facts is not None)
             self._identity = _identity(path)
         try:
-            if not self._read(_TABLES):
-                if facts is not None:
-                    self._create(facts())
-                elif not self.backup_path.exists():  # another process is making it
+            if not self._read(_TABLES) and not self.backup_path.exists():
+                if facts is None:  # another process is making it
                     raise missing_study(path.parent)
+                self._create(facts())
             with self._explained():
                 check_schema(self._database, path)
         except BaseException:
@@ -148,7 +148,7 @@ class StudyStore:
     # -- reading -------------------------------------------------------------------------------
 
     def facts(self) -> dict[str, Any]:
-        """Return the JSON data by name that `create` and `set_fact` were given."""
+        """Return the JSON data by name that the study was made with, or `set_fact` was given."""
         rows = self._read("SELECT name, value FROM facts")
         with self._explained():
             return {name: parse_json(value) for name, value in rows}

@@ -179,7 +179,11 @@ class Study:
             options=options,
         )
         store = open_or_create_store(place, wait, given.configuration, given.training)
-        return cls(path, store, given, accept_changes=accept_changes)
+        try:
+            return cls(path, store, given, accept_changes=accept_changes)
+        except BaseException:
+            store.close()
+            raise
 
     # -- the environments ----------------------------------------------------------------------
 
@@ -437,19 +441,18 @@ class Study:
             played = as_episodes(returns, self.space)
         row = None if played is None else mean_over_episodes(played)
         with self.log.write_lock():
-            number = trial.id if isinstance(trial, Trial) else trial
-            leases = self.store.leases()
-            if lease is not None and isinstance(number, int):
+            number, leases = None, self.store.leases()
+            try:
+                number = None if options.get("repeat") else self.selector.find(trial).id
+            except UnknownTrialError:
+                if lease is not None:
+                    raise
+            if lease is not None and number is not None:
                 if self._known_lease(number, lease).token != lease:
                     status = options.get("status", "finished")
                     self.store.record_stale_result(number, lease, status, row)
                     return self.trials[number]
-            elif (
-                isinstance(number, int)
-                and number in leases
-                and leases[number].token > 1
-                and self.trials[number].run is None
-            ):
+            elif number in leases and leases[number].token > 1 and self.trials[number].run is None:
                 raise StudyError(
                     f"Policy {number} was given to somebody {leases[number].token} times, because "
                     "no heartbeat came. Pass the 'lease' of this result, as 'ask' printed it."
