@@ -127,7 +127,7 @@ def test_a_page_runs(page, folder, capsys):
     printed, ran = run_page(page, folder)
     assert ran == PAGES[page]
     if page == "README.md":
-        for text in ("3 policies", "expected return", "Mean return"):
+        for text in ("3 policies", "expected return", "mean return"):
             assert text in printed, text
         asked = re.findall(r"^ *[0-9.]+  {'length'", capsys.readouterr().out, flags=re.MULTILINE)
         assert len(asked) == 6

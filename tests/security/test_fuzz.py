@@ -19,7 +19,7 @@ from sdmbtl.errors import SdmbtlError
 from sdmbtl.policies import load_policy, policy_bytes
 from sdmbtl.portfolio import Portfolio
 from sdmbtl.studies import Study
-from sdmbtl.transfer import ObservedRows
+from sdmbtl.transfer.storage import load_arrays, save_arrays
 
 TOML = """
 [dimensions.mass]
@@ -38,7 +38,11 @@ max = 500
 
 
 def make_rows(path):
-    ObservedRows(SPACE, SPACE.targets[:2], np.arange(8.0).reshape(2, 4)).save(path)
+    save_arrays(path, kind="rows", space=SPACE, arrays={"returns": np.arange(8.0).reshape(2, 4)})
+
+
+def load_rows(path):
+    return load_arrays(path, kind="rows", arrays={"returns": ("rows", "targets")})
 
 
 def make_policy(path):
@@ -93,7 +97,7 @@ def read_portfolio(path):
 
 #: Makes a file, changes it, reads it.
 SUBJECTS = {
-    "rows": (make_rows, change_bytes, ObservedRows.load),
+    "rows": (make_rows, change_bytes, load_rows),
     "policy": (make_policy, change_bytes, load_policy),
     "policy header": (make_policy, change_policy_header, load_policy),
     "space": (lambda path: path.write_text(TOML), change_bytes, load_space),

@@ -112,7 +112,7 @@ def test_the_command_line_shows_and_fills_failed_targets(tmp_path):
     study.run(budget=1, callbacks=[spoil])
     assert f"sdmbtl evaluate {study.path} --missing" in plain(command("status", study.path))
     left = plain(command("evaluate", study.path, "--missing"))
-    assert "1 left" in left
+    assert "1 now" in left
     assert "the motor is stuck" in left
     set_troubles({})
     assert command.json("evaluate", study.path, "--missing")["left"] == 0
