@@ -148,8 +148,10 @@ class RunProgress:
 
     def footer(self) -> str:
         """Say how far the run is."""
-        of = "" if self._budget is None else f" of {self._budget}"
-        parts = [f"policy {self._done + 1}{of}", f"{clock(time.monotonic() - self._begun)} elapsed"]
+        number, of = self._done + 1, ""
+        if self._budget is not None:
+            number, of = min(number, self._budget), f" of {self._budget}"
+        parts = [f"policy {number}{of}", f"{clock(time.monotonic() - self._begun)} elapsed"]
         left = self.seconds_left()
         if left is not None:
             parts.append(f"about {clock(left)} left")

@@ -123,6 +123,7 @@ class TrialQueue:
         run, path = training_run(trial), self.log.store.path.parent
         error = run.errors[-1].rstrip(".") if run.errors else "it was reported as failed elsewhere"
         what, way_out = "Training", f"sdmbtl resume {path} --retry-failed"
+        way_out += ", with --accept-changes if you have edited the environments"
         if run.policy_sha256 is not None:
             what, way_out = "Training or evaluation", f"sdmbtl evaluate {path} --missing"
         where = "a context" if self._failures == 1 else f"{self._failures} contexts in a row"
