@@ -67,6 +67,8 @@ def change_manifest(path, rng):
 
 
 def change_study_file(path, rng):
+    with closing(sqlite3.connect(path / "study.db")) as database:
+        database.execute("PRAGMA wal_checkpoint(TRUNCATE)")  # all of it is in this file
     change_bytes(path / "study.db", rng)
 
 
