@@ -11,12 +11,16 @@ SPACE = ContextSpace(a=[0, 1, 2, 4], b=[10.0, 20.0, 30.0])
 LINE = ContextSpace(a=[0.0, 1.0, 2.0, 3.0])
 
 
-def linear_policy(*weights):
+def linear_policy(*weights, sees_context=False):
     """Action 1 if the weighted sum of the observation is positive, otherwise 0."""
     column = np.array(weights, dtype=np.float32)
     size = len(column)
     return MlpPolicy(
-        [np.column_stack([-column, column])], [np.zeros(2)], np.zeros(size), np.ones(size)
+        [np.column_stack([-column, column])],
+        [np.zeros(2)],
+        np.zeros(size),
+        np.ones(size),
+        sees_context=sees_context,
     )
 
 

@@ -16,7 +16,6 @@ from sdmbtl.portfolio import Member, Portfolio, storage
 CONTEXTS = [[0, 10], [1.5, 12.0], [4, 30], [9, 99]]
 SETTINGS = {
     "family": {"name": "CartPole", "options": {"physics": "carl"}},
-    "observe_context": True,
     "return_range": (0, 200),
 }
 
@@ -58,7 +57,7 @@ class TestRoundTrip:
         for one, other in zip(before, after, strict=True):
             assert one.policy.act([0.3, 0.2]) == other.policy.act([0.3, 0.2])
             np.testing.assert_array_equal(one.returns, other.returns)
-        for name in ("space", "family", "observe_context", "return_range"):
+        for name in ("space", "family", "return_range"):
             assert getattr(after, name) == getattr(before, name)
         after.export(str(tmp_path / "again"))
         assert files(tmp_path / "again") == files(place)
@@ -76,7 +75,7 @@ class TestRoundTrip:
         again = Portfolio.load(str(tmp_path / "p"))
         assert again.space == space
         assert [m.id for m in again] == [12345]
-        assert (again.family, again.observe_context, again.return_range) == (None, False, None)
+        assert (again.family, again.return_range) == (None, None)
 
     def test_policies_that_were_trained_elsewhere_have_no_files(self, tmp_path):
         rows = [[1.0, 2.0, 3.0, 4.0], [4.0, 3.0, 2.0, 1.0]]

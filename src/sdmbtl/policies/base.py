@@ -22,6 +22,7 @@ VERSION = 1
 #: Where each kind of policy is implemented; imported when a file of that kind is loaded.
 _KINDS = {
     "mlp": "sdmbtl.policies.mlp:MlpPolicy",
+    "distilled": "sdmbtl.policies.distilled:DistilledPolicy",
     "stable-baselines3": "sdmbtl.policies.sb3:SB3Policy",
 }
 
@@ -44,13 +45,22 @@ class Policy(ABC):
     """Maps observations to actions, without chance.
 
     A policy is weights (named arrays) and a description (JSON data): nothing in its file is code.
+
+    Attributes:
+        sees_context: True if observations end with the unit coordinates of the context, as those
+            of an environment that is made with `observe_context` do.
     """
 
     kind: ClassVar[str]
+    sees_context: bool = False
 
     @abstractmethod
     def act(self, observation: ArrayLike) -> Any:
         """The action for one observation, or for a batch of them (one more leading axis)."""
+
+    def flatten(self, observation: Any) -> NDArray[Any]:
+        """Turn a plain observation, or a batch, into vectors to which the context is appended."""
+        return np.asarray(observation)
 
     def to_onnx(self) -> bytes:
         """The policy as an ONNX file, for programs that know nothing of this package.

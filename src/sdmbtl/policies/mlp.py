@@ -45,9 +45,11 @@ class MlpPolicy(Policy):
         return_statistics: Statistics by which rewards were scaled in training; None if they were
             not.
         observation_space: Space of observations that are not vectors of floats: they are
-            flattened.
+            flattened, without the context if that is seen.
         action_space: Space of actions that are neither numbers from 0, nor vectors with the same
             `bounds` in each entry.
+        sees_context: Observations are vectors that end with the unit coordinates of the context;
+            `flatten` gives the entries before those.
     """
 
     kind = "mlp"
@@ -66,6 +68,7 @@ class MlpPolicy(Policy):
         return_statistics: ReturnStatistics | None = None,
         observation_space: spaces.Space[Any] | None = None,
         action_space: spaces.Space[Any] | None = None,
+        sees_context: bool = False,
     ) -> None:
         self.weights = [np.asarray(w, dtype=np.float32) for w in weights]
         self.biases = [np.asarray(b, dtype=np.float32) for b in biases]
@@ -77,20 +80,22 @@ class MlpPolicy(Policy):
         self.observations_seen = observations_seen
         self.return_statistics = return_statistics
         self.observation_space, self.action_space = observation_space, action_space
+        self.sees_context = bool(sees_context)
         outputs = self._check_shapes()
-        self._flatten: Callable[[Any], NDArray[np.float32]] = _as_floats
+        self._flat: Callable[[Any], NDArray[np.float32]] = _as_floats
         self._actions: Callable[[NDArray[np.float32]], Any] = self._plain_actions
         if observation_space is not None or action_space is not None:
-            from sdmbtl.policies.flattening import FlatActions, FlatObservations
+            from sdmbtl.environments.flattening import FlatActions, FlatObservations
 
             sizes = self.observation_size, outputs
             if observation_space is not None:
                 flat = FlatObservations(observation_space)
-                self._flatten, sizes = flat, (flat.size, sizes[1])
+                self._flat, sizes = flat, (flat.size, sizes[1])
             if action_space is not None:
                 actions = FlatActions(action_space)
                 self._actions, sizes = actions.best, (sizes[0], actions.n_outputs)
-            if sizes != (self.observation_size, outputs):
+            n_coordinates = self.observation_size - sizes[0]  # which are those of the context
+            if (n_coordinates and not sees_context) or n_coordinates < 0 or sizes[1] != outputs:
                 raise PolicyError(
                     f"The spaces have {sizes[0]} observed numbers and {sizes[1]} outputs, and the "
                     f"network is made for {self.observation_size} and {outputs}."
@@ -122,9 +127,14 @@ class MlpPolicy(Policy):
 
         Args:
             observation: (O,) or (n, O); with an `observation_space` one of that, or a batch as
-                Gymnasium's vector environments give it.
+                Gymnasium's vector environments give it. A policy that sees the context always
+                takes vectors, with its coordinates at the end.
         """
-        x = self._flatten(observation)
+        return self._actions(self.outputs(observation))
+
+    def outputs(self, observation: Any) -> NDArray[np.float32]:
+        """Return the (K,) or (n, K) outputs for one observation, or for a batch of them."""
+        x = _as_floats(observation) if self.sees_context else self._flat(observation)
         if x.ndim not in (1, 2) or x.shape[-1] != self.observation_size:
             raise PolicyError(
                 f"This policy takes observations of {self.observation_size} numbers, one or a "
@@ -135,7 +145,12 @@ class MlpPolicy(Policy):
             x = np.clip(x, -self.limit, self.limit)
         for weight, bias in zip(self.weights[:-1], self.biases[:-1], strict=True):
             x = np.tanh(x @ weight + bias)
-        return self._actions(x @ self.weights[-1] + self.biases[-1])
+        outputs: NDArray[np.float32] = x @ self.weights[-1] + self.biases[-1]
+        return outputs
+
+    def flatten(self, observation: Any) -> NDArray[np.float32]:
+        """Turn a plain observation, or a batch, into vectors to which the context is appended."""
+        return self._flat(observation)
 
     def _plain_actions(self, output: NDArray[np.float32]) -> Any:
         if self.bounds is not None:
@@ -173,10 +188,11 @@ class MlpPolicy(Policy):
             self.limit,
             observation_space=self.observation_space,
             action_space=self.action_space,
+            sees_context=self.sees_context,
         )
 
     def description(self) -> dict[str, Any]:
-        """Return the number of layers, the bounds, and spaces that are not plain."""
+        """Return the number of layers, the bounds, spaces that are not plain, and what is seen."""
         described: dict[str, Any] = {
             "layers": len(self.weights),
             "bounds": None if self.bounds is None else list(self.bounds),
@@ -188,6 +204,8 @@ class MlpPolicy(Policy):
                 from sdmbtl.policies.spaces import space_to_json
 
                 described[name] = space_to_json(space)
+        if self.sees_context:
+            described["sees_context"] = True
         return described
 
     @classmethod
@@ -217,6 +235,7 @@ class MlpPolicy(Policy):
             return_statistics=None
             if statistics is None
             else ReturnStatistics(*statistics.astype(float).tolist()),
+            sees_context=description.get("sees_context", False),
             **given,
         )
 

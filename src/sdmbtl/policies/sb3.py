@@ -82,6 +82,7 @@ class SB3Policy(Policy):
         normalization: Normalisation of observations; None if there is none.
         returns: Statistics by which rewards were normalised, for further training; None if they
             were not, or it is not known.
+        sees_context: Observations end with the unit coordinates of the context.
 
     Raises:
         PolicyError: If the weights do not fit.
@@ -99,15 +100,23 @@ class SB3Policy(Policy):
         weights: Mapping[str, torch.Tensor],
         normalization: Normalization | None = None,
         returns: ReturnStatistics | None = None,
+        *,
+        sees_context: bool = False,
     ) -> None:
         self.algorithm, self.policy, self.policy_kwargs = algorithm, policy, dict(policy_kwargs)
         self.observation_space, self.action_space = observation_space, action_space
         self.normalization, self.returns = normalization, returns
+        self.sees_context = bool(sees_context)
         self._network = self._build(weights)
 
     @classmethod
     def from_model(
-        cls, model: BaseAlgorithm, policy: str = "MlpPolicy", policy_kwargs: Any = None
+        cls,
+        model: BaseAlgorithm,
+        policy: str = "MlpPolicy",
+        policy_kwargs: Any = None,
+        *,
+        sees_context: bool = False,
     ) -> Self:
         """Copy a model's policy as it is now, with the statistics of its VecNormalize.
 
@@ -115,6 +124,7 @@ class SB3Policy(Policy):
             model: The model.
             policy: Short name of the policy it was made with.
             policy_kwargs: Arguments of the policy it was made with; classes by name.
+            sees_context: Its observations end with the unit coordinates of the context.
         """
         used = {k: v for k, v in (policy_kwargs or {}).items() if k not in _FOR_TRAINING}
         if model.use_sde:
@@ -138,6 +148,7 @@ class SB3Policy(Policy):
             model.policy.state_dict(),
             normalization,
             returns,
+            sees_context=sees_context,
         )
 
     def _build(self, weights: Mapping[str, torch.Tensor]) -> BasePolicy:
@@ -202,7 +213,7 @@ class SB3Policy(Policy):
     def description(self) -> dict[str, Any]:
         """Return what the network is made from, and the constants of the normalisation."""
         normalized = self.normalization
-        return {
+        described = {
             "algorithm": self.algorithm,
             "policy": self.policy,
             "policy_kwargs": self.policy_kwargs,
@@ -212,6 +223,7 @@ class SB3Policy(Policy):
             if normalized is None
             else {"epsilon": normalized.epsilon, "clip": normalized.clip},
         }
+        return {**described, "sees_context": True} if self.sees_context else described
 
     @classmethod
     def from_arrays(
@@ -237,6 +249,7 @@ class SB3Policy(Policy):
             },
             normalization,
             ReturnStatistics(*arrays[_RETURNS].tolist()) if _RETURNS in arrays else None,
+            sees_context=description.get("sees_context", False),
         )
 
 

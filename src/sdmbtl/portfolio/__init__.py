@@ -9,21 +9,22 @@
 >>> portfolio = Portfolio(
 ...     space,
 ...     [
-...         Member(0, {"length": 0.5}, policy, np.array([[500.0], [300.0], [100.0]])),
-...         Member(1, {"length": 2.0}, policy, np.array([[200.0], [400.0], [450.0]])),
+...         Member(0, {"length": 0.5}, policy, np.array([[500.0] * 2, [300.0] * 2, [100.0] * 2])),
+...         Member(1, {"length": 2.0}, policy, np.array([[200.0] * 2, [400.0] * 2, [450.0] * 2])),
 ...     ],
 ...     return_range=(0, 500),
 ... )
->>> portfolio
-Portfolio(2 policies, 3 targets: coverage 90.0 %, expected mean return 450)
+>>> len(portfolio), portfolio.best_policies.tolist()
+(2, [0, 1, 1])
 >>> choice = portfolio.choose({"length": 1.5})
->>> choice.policy, choice.expected_return, choice.is_target
-(1, 425.0, False)
+>>> choice.policy, 300 < choice.expected_return < 450, choice.is_target
+(1, True, False)
 >>> portfolio.act({"length": 1.5}, [0.1, 0.0, 0.0, 0.0])
 0
 """
 
+from sdmbtl.portfolio.identification import Identification
 from sdmbtl.portfolio.member import Actor, ContextPolicy, Member
 from sdmbtl.portfolio.portfolio import Choice, Portfolio
 
-__all__ = ["Actor", "Choice", "ContextPolicy", "Member", "Portfolio"]
+__all__ = ["Actor", "Choice", "ContextPolicy", "Identification", "Member", "Portfolio"]

@@ -13,23 +13,17 @@ def smallest_cover(means: NDArray[np.float64], allowed_loss: float) -> list[int]
     then whoever has become superfluous is dropped.
 
     Args:
-        means: (k, N) mean of each member on each target, NaN where not evaluated. Targets that
-            a policy was evaluated on stay covered.
-        allowed_loss: How much the mean over the targets of the best mean may fall.
+        means: (k, N) expected return of each member on each target.
+        allowed_loss: How much the mean over the targets of the best return may fall.
     """
-    means = means[:, ~np.isnan(means).all(axis=0)]
-    full = np.fmax.reduce(means, axis=0)
-    lowest = np.nanmin(means)
-    # Not evaluated is worse than any return, so that every target is worth covering.
-    filled = np.where(np.isnan(means), lowest - max(np.nanmax(means) - lowest, 1.0), means)
+    full = means.max(axis=0)
 
     def is_enough(positions: list[int]) -> bool:
-        # A target that no policy was evaluated on makes the loss NaN, which is not enough.
-        return bool((full - np.fmax.reduce(means[positions], axis=0)).mean() <= allowed_loss)
+        return bool((full - means[positions].max(axis=0)).mean() <= allowed_loss)
 
-    chosen = [int(filled.sum(axis=1).argmax())]
+    chosen = [int(means.sum(axis=1).argmax())]
     while not is_enough(chosen):
-        gained = np.maximum(filled, filled[chosen].max(axis=0)).sum(axis=1)
+        gained = np.maximum(means, means[chosen].max(axis=0)).sum(axis=1)
         # A gain may be too small for the sum; the same member again would help nothing.
         gained[chosen] = -np.inf
         chosen.append(int(gained.argmax()))

@@ -61,8 +61,13 @@ class ContextPolicy:
         self.units = units
 
     def act(self, observation: ArrayLike) -> Any:
-        """Return the action for a plain (O,) observation, or the actions for (n, O) of them."""
-        return self.policy.act(append_context(np.asarray(observation), self.units))
+        """Return the action for a plain observation, or the actions for a batch of them."""
+        return self.policy.act(self.observed(observation))
+
+    def observed(self, observation: ArrayLike) -> NDArray[Any]:
+        """Return the (O + D,) numbers that the policy sees, or (n, O + D) of a batch."""
+        seen: NDArray[Any] = append_context(self.policy.flatten(observation), self.units)
+        return seen
 
 
 def checked_member(member: Member, space: ContextSpace) -> Member:

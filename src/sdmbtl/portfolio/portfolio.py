@@ -21,17 +21,26 @@ from sdmbtl.markup import html_lines, html_table
 from sdmbtl.policies import Policy
 from sdmbtl.portfolio import storage
 from sdmbtl.portfolio.covering import smallest_cover
-from sdmbtl.portfolio.evaluations import Estimate, Evaluations
+from sdmbtl.portfolio.identification import Identification, nearness
 from sdmbtl.portfolio.member import Actor, ContextPolicy, Member, checked_member
-from sdmbtl.transfer import mean_of, share_of_range
+from sdmbtl.selectors.choice import tie_margin
+from sdmbtl.transfer import ReturnModel, mean_of, mean_over_episodes, share_of_range
+from sdmbtl.transfer.return_model import continued_policies
 from sdmbtl.trust import refuse_untrusted
 from sdmbtl.wording import counted, coverage_text, figure
 
 if TYPE_CHECKING:
     from sdmbtl.environments import ContextualEnv, EnvironmentFamily
+    from sdmbtl.policies.distilled import DistilledPolicy
+    from sdmbtl.portfolio.distillation.network import Knowledge
+    from sdmbtl.training import Progress
 
 #: Share of the returns to be expected that an interval holds.
 CONFIDENCE = 0.95
+#: Contexts whose choice `Portfolio.act` remembers.
+MOST_REMEMBERED = 4096
+#: Differences between episodes on the same target that show their variance.
+FEWEST_DEGREES = 16
 
 
 @dataclass(frozen=True)
@@ -41,14 +50,13 @@ class Choice:
     Attributes:
         policy: Its id.
         source: What it was trained on.
-        expected_return: Mean return to be expected, corrected for choosing the best of several.
-        uncertainty: One standard deviation of the expected return; NaN if nothing is known of it.
+        expected_return: Mean return to be expected.
+        uncertainty: One standard deviation of the expected return.
         interval: Lowest and highest mean return to be reckoned with, at 95 %.
         is_target: Whether the context is a target.
         inside: Whether the context lies in the box around the targets.
         reason: Why, in words.
-        ranking: For each member in question its id and its mean return, as measured or
-            interpolated, without correction; best first.
+        ranking: Id and expected return of each member, best first.
     """
 
     policy: int
@@ -69,8 +77,6 @@ class Portfolio:
         space: The context space.
         members: The trained policies, with different ids; kept in the order of their ids.
         family: The environments, as `EnvironmentFamily.settings()` gives them.
-        observe_context: Whether the policies take observations that end with the context's unit
-            coordinates in the space.
         return_range: Lowest and highest return of an episode, for shares and intervals.
 
     Raises:
@@ -84,7 +90,6 @@ class Portfolio:
         members: Sequence[Member],
         *,
         family: Mapping[str, Any] | None = None,
-        observe_context: bool = False,
         return_range: tuple[float, float] | None = None,
     ) -> None:
         self.space = space
@@ -94,7 +99,6 @@ class Portfolio:
                 "The family of a portfolio has 'name' and 'options', as family.settings() gives "
                 f"it. Got {short_text(family)} instead."
             )
-        self.observe_context = bool(observe_context)
         self.return_range: tuple[float, float] | None = None
         if return_range is not None:
             self.return_range = check_return_range(return_range, error=PortfolioError)
@@ -106,7 +110,17 @@ class Portfolio:
             ids = [member.id for member in checked]
             raise PortfolioError(f"Policies need different ids. Got {ids}. Number them again.")
         self.members: tuple[Member, ...] = tuple(checked)
-        self._evaluations = Evaluations(space, [m.returns for m in checked], self._width)
+        self._actors: dict[tuple[Any, ...], Actor] = {}
+        place: dict[int | None, int] = {m.id: number for number, m in enumerate(checked)}
+        parents = [place.get(m.source.parent, -1) for m in checked]
+        self.model = ReturnModel(
+            space,
+            parents,
+            np.array([mean_over_episodes(m.returns) for m in checked]),
+            np.array([np.isfinite(m.returns).sum(axis=1) for m in checked], dtype=np.float64),
+            _episode_variance([m.returns for m in checked]),
+            continued_policies(parents, [m.source for m in checked]),
+        )
 
     # -- members -------------------------------------------------------------------------
 
@@ -123,43 +137,129 @@ class Portfolio:
             )
         return self._by_id[member]
 
+    def place(self, member: int) -> int:
+        """Return the place of a member in `members`.
+
+        Raises:
+            PortfolioError: If there is no such policy.
+        """
+        return self.members.index(self[member])
+
     # -- choosing ------------------------------------------------------------------------
 
-    def choose(self, context: ContextLike) -> Choice:
-        """Choose the member that acts in a context.
+    def choose(
+        self, context: ContextLike | None = None, *, weights: ArrayLike | None = None
+    ) -> Choice:
+        """Choose the member that acts in a context, or where the context is not known.
 
-        On a target it is the one with the best mean over its episodes, in any other context the
-        one with the best mean interpolated from the nearest targets; of equals the one with the
-        lowest id. Its expected return is corrected for choosing the best of several (see
-        `sdmbtl.portfolio.evaluations`).
+        It is the one with the highest expected return, of equals the one with the lowest id. A
+        Gaussian process expects it from the episodes of all members on all targets (see
+        `sdmbtl.transfer.ReturnModel`), so the best of several noisy means is not taken at its word.
 
-        The uncertainty is made of the standard error over the episodes, the correction, the error
-        of interpolation, and the distance beyond the targets: one length of the box may change
-        the return by its whole range.
+        The uncertainty is its standard deviation, and the distance beyond the targets: one length
+        of the box may change the return by its whole range.
+
+        Args:
+            context: The context.
+            weights: (N,) probabilities of the targets instead, if it is not known. The uncertainty
+                is then that of the context.
 
         Raises:
             ContextError: If this is not a context of the space.
+            PortfolioError: If these are not weights.
         """
+        if (context is None) == (weights is None):
+            raise PortfolioError("Choose by a context, or by the weights of the targets.")
+        if context is None:
+            shares = self._checked_weights(weights)
+            return self.weighted_choice(shares, int(self._rounded(self.means @ shares).argmax()))
         vector = self.space.vector(context)
         target = self.space.find(vector)
         inside = vector in self.space
         unit = self.space.to_unit(vector) if target is None else self.space.unit_targets[target]
         # A dimension of one value has no length: any other value counts as one box length.
         jumps = not inside and bool(np.all(np.abs(unit - 0.5) <= 0.5 + SAME_CONTEXT))
-        estimate = self._evaluations.estimate(unit, jump=float(jumps))
-        member = self.members[estimate.positions[0]]
-        ids = [self.members[position].id for position in estimate.positions]
+        if target is None:
+            within = np.clip(unit, 0.0, 1.0)[None]
+            means, variances = self.model.means_at(within), self.model.variances_at(within)
+        else:
+            means, variances = self.model.on_targets(np.array([target]))
+        order = np.argsort(-self._rounded(means[:, 0]), kind="stable")
+        member, expected = self.members[order[0]], float(means[order[0], 0])
+        width = float(np.ptp(self.model.means)) if self._width is None else self._width
+        beyond = width * (np.abs(unit - np.clip(unit, 0.0, 1.0)).sum() + jumps)
+        uncertainty = float(np.sqrt(variances[order[0], 0] + beyond**2))
+        low, high = self.return_range or (-math.inf, math.inf)
+        margin = float(scipy.special.ndtri((1 + CONFIDENCE) / 2)) * uncertainty
         return Choice(
             policy=member.id,
             source=member.source,
-            expected_return=estimate.expected,
-            uncertainty=estimate.uncertainty,
-            interval=self._interval(estimate),
+            expected_return=expected,
+            uncertainty=uncertainty,
+            interval=(
+                min(max(expected - margin, low), expected),
+                max(min(expected + margin, high), expected),
+            ),
             is_target=target is not None,
             inside=inside,
-            reason=self._reason(estimate, target, None if inside else vector),
-            ranking=tuple(zip(ids, estimate.predicted.tolist(), strict=True)),
+            reason=self._reason(member, target, None if inside else vector),
+            ranking=tuple((self.members[i].id, float(means[i, 0])) for i in order),
         )
+
+    def weighted_choice(self, weights: NDArray[np.float64], place: int) -> Choice:
+        """Return the choice of the member at a place, for (N,) probabilities of the targets."""
+        member, means = self.members[place], self.means @ weights
+        expected = float(means[place])
+        spread = float(np.sqrt(weights @ (self.means[place] - expected) ** 2))
+        margin = float(scipy.special.ndtri((1 + CONFIDENCE) / 2)) * spread
+        low, high = self.return_range or (-math.inf, math.inf)
+        likely = int(np.count_nonzero(weights > 1 / len(weights)))
+        return Choice(
+            policy=member.id,
+            source=member.source,
+            expected_return=expected,
+            uncertainty=spread,
+            interval=(max(expected - margin, low), min(expected + margin, high)),
+            is_target=False,
+            inside=True,
+            reason=f"By the probabilities of {counted(len(weights), 'target')}, of which {likely} "
+            "are more probable than usual.",
+            ranking=tuple((self.members[i].id, float(means[i])) for i in np.argsort(-means)),
+        )
+
+    def identify(
+        self, known: Mapping[str, float] | None = None, *, weights: ArrayLike | None = None
+    ) -> Identification:
+        """Find the right policy in a context that is not known, by the returns of episodes.
+
+        Args:
+            known: Features of the context that are known, by name.
+            weights: (N,) probabilities of the targets before the first episode; all alike if left
+                out.
+
+        Raises:
+            ContextError: If the space has no such dimension.
+            PortfolioError: If these are not weights.
+        """
+        shares = self._checked_weights(np.ones(len(self.space)) if weights is None else weights)
+        if known:
+            shares = shares * nearness(self.space, known)
+        return Identification(self, self._checked_weights(shares))
+
+    def _checked_weights(self, weights: ArrayLike | None) -> NDArray[np.float64]:
+        """(N,) probabilities in proportion to weights."""
+        array = np.asarray(weights, dtype=np.float64)
+        if (
+            array.shape != (len(self.space),)
+            or not np.isfinite(array).all()
+            or (array < 0).any()
+            or not array.any()
+        ):
+            raise PortfolioError(
+                f"Weights are {len(self.space)} numbers, one for each target, none of them "
+                f"negative, and some above 0. Got {short_text(weights)} instead."
+            )
+        return np.asarray(array / array.sum())
 
     def policy(self, member: int) -> Policy:
         """Return the policy of a member.
@@ -190,16 +290,24 @@ class Portfolio:
             PortfolioError: If it was trained elsewhere, so that it is not here.
         """
         policy = self.policy(member)
-        if not self.observe_context:
+        if not policy.sees_context:
             return policy
         return ContextPolicy(policy, self.space.to_unit(self.space.vector(context)))
 
     def act(self, context: ContextLike, observation: ArrayLike) -> Any:
         """Return the action in a context for one observation, or a batch of them.
 
-        It chooses every time; for an episode, ask `policy_for` once.
+        The choice for a context is remembered.
         """
-        return self.policy_for(context).act(observation)
+        values = context.items() if isinstance(context, Mapping) else np.asarray(context).tolist()
+        key = tuple(values)
+        actor = self._actors.get(key)
+        if actor is None:
+            actor = self.policy_for(context)
+            if len(self._actors) >= MOST_REMEMBERED:
+                self._actors.clear()
+            self._actors[key] = actor
+        return actor.act(observation)
 
     def make_env(
         self, context: ContextLike, *, trust: bool = False, **options: Any
@@ -240,28 +348,56 @@ class Portfolio:
             refuse_untrusted("This portfolio", named, way_out, error=PortfolioError)
         return make_family(self.family["name"], **self.family["options"])
 
+    def distill(
+        self,
+        context: Knowledge = "told",
+        *,
+        steps: int = 100_000,
+        seed: int = 0,
+        trust: bool = False,
+        progress: Progress | None = None,
+    ) -> DistilledPolicy:
+        """Make one network that does what the policies do; see `sdmbtl.portfolio.distillation`.
+
+        Args:
+            context: "told": the network sees the context. "hidden": it sees observations and its
+                own last actions only, and finds out with a memory.
+            steps: Environment steps that it plays to learn.
+            seed: Root of every random number.
+            trust: See `make_env`.
+            progress: Called now and then.
+
+        Raises:
+            PortfolioError: If policies or environments are not here.
+            MissingPackageError: If JAX is not installed.
+        """
+        family = self.make_family("distill(trust=True).", trust=trust)
+        from sdmbtl.portfolio.distillation import Distiller
+
+        return Distiller(self, family, context, seed=seed).run(steps, progress).policy
+
     # -- coverage ------------------------------------------------------------------------
 
     @property
     def means(self) -> NDArray[np.float64]:
-        """(k, N) mean return of each policy on each target, NaN where not evaluated."""
-        return np.asarray(self._evaluations.means)
+        """(k, N) expected return of each policy on each target."""
+        return self.model.means
 
     @property
     def expected_returns(self) -> NDArray[np.float64]:
-        """(N,) what `choose` expects on each target; NaN where no policy was evaluated."""
-        return self._evaluations.expected_returns
+        """(N,) expected return of the member chosen on each target."""
+        return np.asarray(self.means.max(axis=0))
 
     @cached_property
     def best_policies(self) -> NDArray[np.intp]:
-        """(N,) id of the member chosen on each target; -1 where no policy was evaluated."""
-        ids = np.array([*self._by_id, -1], dtype=np.intp)
-        return ids[self._evaluations.best]
+        """(N,) id of the member chosen on each target."""
+        best = self._rounded(self.means).argmax(axis=0)
+        return np.asarray(np.array(list(self._by_id))[best], dtype=np.intp)
 
     @property
     def mean_return(self) -> float:
-        """Mean of `expected_returns` over the targets that a policy was evaluated on."""
-        return mean_of(self.expected_returns)
+        """Mean of `expected_returns` over the targets."""
+        return float(self.expected_returns.mean())
 
     def share(self, value: float) -> float | None:
         """Return a return as a share of the return range; None if the range is not known."""
@@ -283,7 +419,7 @@ class Portfolio:
                 "Make the portfolio with return_range=(lowest, highest), or use tolerance=0."
             )
         allowed = tolerance * (self._width or 0.0)
-        kept = smallest_cover(self._evaluations.means, allowed)
+        kept = smallest_cover(self.means, allowed)
         return Portfolio(self.space, [self.members[p] for p in kept], **self._settings)
 
     # -- in words ------------------------------------------------------------------------
@@ -319,9 +455,6 @@ class Portfolio:
                 mean = f"{row['mean_return']:.4g}"
                 serves = f"{counted(row['targets'], 'target')}, mean return {mean}"
             lines.append(f"policy {row['id']}, trained on {row['trained_on']}: {serves}")
-        missing = int(np.count_nonzero(self.best_policies < 0))
-        if missing:
-            lines.append(f"{counted(missing, 'target')} not evaluated")
         return "\n".join(lines)
 
     def __repr__(self) -> str:
@@ -336,6 +469,12 @@ class Portfolio:
         return html_lines(self._summary()) + html_table(headers, rows)
 
     # -- files ---------------------------------------------------------------------------
+
+    def to_onnx(self) -> bytes:
+        """Return the choice and all policies as one ONNX file; see `make_portfolio_onnx`."""
+        from sdmbtl.portfolio.onnx_router import make_portfolio_onnx
+
+        return make_portfolio_onnx(self)
 
     def export(self, directory: str | Path) -> None:
         """Write the portfolio to a directory of its own, completely or not at all.
@@ -363,6 +502,15 @@ class Portfolio:
 
     # -- helpers -------------------------------------------------------------------------
 
+    def _rounded(self, means: NDArray[np.float64]) -> NDArray[np.float64]:
+        """Means that differ by rounding only become the same, so that ties go to the lowest id."""
+        return np.asarray(np.round(means / self.tie_margin))
+
+    @cached_property
+    def tie_margin(self) -> float:
+        """Differences of expected returns below this are rounding."""
+        return tie_margin(self.model.returns[~np.isnan(self.model.returns)]) or 1.0
+
     @property
     def _width(self) -> float | None:
         return None if self.return_range is None else self.return_range[1] - self.return_range[0]
@@ -372,41 +520,19 @@ class Portfolio:
         """What a portfolio is made with besides the space and the members."""
         return {
             "family": self.family,
-            "observe_context": self.observe_context,
             "return_range": self.return_range,
         }
 
-    def _interval(self, estimate: Estimate) -> tuple[float, float]:
-        """The expected return and what it may be besides, within the return range."""
-        expected, margin = estimate.expected, math.inf
-        if not math.isnan(estimate.uncertainty):
-            # Student's t: few episodes do not show their own spread well.
-            quantile = scipy.special.stdtrit(estimate.degrees, (1 + CONFIDENCE) / 2)
-            margin = float(quantile) * estimate.uncertainty
-        low, high = self.return_range or (-math.inf, math.inf)
-        return (
-            min(max(expected - margin, low), expected),
-            max(min(expected + margin, high), expected),
-        )
-
     def _reason(
-        self, estimate: Estimate, target: int | None, outside: NDArray[np.float64] | None
+        self, member: Member, target: int | None, outside: NDArray[np.float64] | None
     ) -> str:
-        rivals = counted(len(estimate.positions), "policy", "policies")
-        episodes = counted(estimate.n_episodes, "episode")
-        if target is not None and self.best_policies[target] >= 0:
-            words = f"Best mean return of {rivals} on this target, over {episodes}."
+        policies = counted(len(self), "policy", "policies")
+        played = ~np.isnan(member.returns)
+        words = f"Highest expected return of {policies}"
+        if target is not None and played[target].any():
+            words += f", with {counted(int(played[target].sum()), 'episode')} on this target."
         else:
-            nearest = counted(estimate.n_targets, "nearest target")
-            words = f"Best of {rivals}, interpolated from the {nearest}, over {episodes}."
-            if math.isfinite(estimate.interpolation_error):
-                error = f"{estimate.interpolation_error:.3g}"
-                words += f" Typical error of interpolation nearby: {error}."
-        if estimate.selection_bias:
-            bias = f"{-estimate.selection_bias:+.3g}"
-            words += f" Corrected by {bias} for choosing the best of several."
-        if math.isnan(estimate.uncertainty):
-            words += " One episode alone does not tell how certain that is."
+            words += f", predicted from {counted(int(played.sum()), 'episode')} on targets."
         if outside is not None:
             beyond = ", ".join(
                 f"{name}={value:g} is not in [{low:g}, {high:g}]"
@@ -424,3 +550,14 @@ class Portfolio:
         policies = counted(len(self), "policy", "policies")
         targets = counted(len(self.space), "target")
         return f"{policies}, {targets}: {coverage}expected mean return {self.mean_return:.4g}"
+
+
+def _episode_variance(returns: Sequence[NDArray[np.float64]]) -> float | None:
+    """Variance of an episode's return on a target, over all (N, E) returns; None if too few."""
+    squares, degrees = 0.0, 0
+    for played in returns:
+        counts = (~np.isnan(played)).sum(axis=1)
+        several = played[counts > 1]
+        squares += float(np.nansum((several - np.nanmean(several, axis=1, keepdims=True)) ** 2))
+        degrees += int((counts[counts > 1] - 1).sum())
+    return squares / degrees if degrees >= FEWEST_DEGREES else None

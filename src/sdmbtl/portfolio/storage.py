@@ -30,8 +30,8 @@ FORMAT = "sdmbtl portfolio"
 VERSION = 1
 MANIFEST, POLICIES = "portfolio.json", "policies"
 #: Fields of a member next to its context, if it is not a point from scratch.
-SOURCE = ("width", "parent", "steps")
-SETTINGS = ("family", "observe_context", "return_range")
+SOURCE = ("width", "parent", "steps", "sees_context")
+SETTINGS = ("family", "return_range")
 
 #: Names in the directory of an export, also of one that was killed.
 _OWN_NAMES = re.compile(r"portfolio\.json|policies|returns-[0-9a-f]{16}\.npz|\..*\.tmp")

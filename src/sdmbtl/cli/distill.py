@@ -1,0 +1,148 @@
+"""`sdmbtl distill`: one network from the policies of a study or of a portfolio."""
+
+from __future__ import annotations
+
+import sys
+import time
+from dataclasses import asdict
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from sdmbtl.checks import known_name
+from sdmbtl.cli.options import AcceptChangesOption, JsonOption, TrustOption
+from sdmbtl.cli.output import ArgumentError, note, print_json, print_lines, warnings_as_notes
+from sdmbtl.cli.portfolio import PortfolioArgument, open_portfolio
+from sdmbtl.cli.signals import StopSignals
+from sdmbtl.console import PlainConsole
+from sdmbtl.transfer import share_of_range
+from sdmbtl.wording import clock, figure, level_figure
+
+if TYPE_CHECKING:
+    from sdmbtl.portfolio import Portfolio
+    from sdmbtl.portfolio.distillation.network import Knowledge
+    from sdmbtl.portfolio.network import NetworkRecord
+    from sdmbtl.training import Report
+
+#: Seconds between two lines of progress; on a terminal there is one for each round.
+LOG_EVERY = 30.0
+#: Environment steps for a portfolio, which does not know how long it was trained.
+PORTFOLIO_STEPS = 100_000
+
+
+def distill(
+    path: PortfolioArgument,
+    context: Annotated[
+        str,
+        typer.Option(
+            metavar="told|hidden",
+            help="told: the network sees the context. hidden: it finds out with a memory.",
+        ),
+    ] = "told",
+    steps: Annotated[
+        int | None,
+        typer.Option(
+            metavar="N",
+            help="Environment steps.",
+            min=1,
+            show_default="30 % of the study's, 100000 for a portfolio",
+        ),
+    ] = None,
+    out: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="DIR", help="Directory for the network.", show_default="DIR/networks of a study"
+        ),
+    ] = None,
+    accept_changes: AcceptChangesOption = False,
+    trust: TrustOption = False,
+    as_json: JsonOption = False,
+) -> None:
+    """Make one network that does what all the policies do.
+
+    It plays, and the policy for each context says what it should have done.
+    The same command continues after an interruption.
+    """
+    from sdmbtl.portfolio.network import read_record
+    from sdmbtl.studies import Study
+    from sdmbtl.studies.directory import has_database
+    from sdmbtl.studies.networks import CONTEXTS, distill_study, network_path
+
+    known_name("--context", context, CONTEXTS, error=ArgumentError)
+    knowledge: Knowledge = "hidden" if context == "hidden" else "told"
+    signals = StopSignals()
+    with (
+        signals.ending_with(lambda: "Interrupted. The same command continues."),
+        warnings_as_notes(),
+    ):
+        progress = _Progress(signals, quiet=as_json)
+        if has_database(path):
+            study = Study.open(path, accept_changes=accept_changes, trust=trust)
+            _ = study.training  # refuses changed environments
+            file = distill_study(study, knowledge, steps, out, progress)
+            return_range = study.return_range
+        else:
+            if out is None:
+                raise ArgumentError(
+                    f"{str(path)!r} is not a study. Give a directory for the network: --out DIR"
+                )
+            found, trusted = open_portfolio(path, trust=trust)
+            file = network_path(out, context)
+            _distill_portfolio(found, file, knowledge, steps or PORTFOLIO_STEPS, progress, trusted)
+            return_range = found.return_range
+    record = read_record(file)
+    assert record is not None  # noqa: S101 (it was just written)
+    if as_json:
+        coverage = share_of_range(record.mean_return, return_range)
+        print_json({"file": str(file), "coverage": coverage, **asdict(record)})
+        return
+    print_lines(PlainConsole(), *_result(record, return_range, file), hanging=2)
+
+
+def _distill_portfolio(
+    found: Portfolio, file: Path, context: Knowledge, steps: int, progress: _Progress, trust: bool
+) -> None:
+    from sdmbtl.portfolio.distillation import Distiller, distill_to_file
+
+    family = found.make_family("pass --trust.", trust=trust)
+    distill_to_file(file, Distiller(found, family, context), steps, progress=progress)
+
+
+def _result(
+    record: NetworkRecord, return_range: tuple[float, float] | None, file: Path
+) -> list[str]:
+    """Say how well the network does."""
+    own, portfolio = (
+        level_figure(mean, share_of_range(mean, return_range))
+        for mean in (record.mean_return, record.portfolio_return)
+    )
+    lines = [f"✓ one network, context {record.context}: {own}, portfolio {portfolio}"]
+    if return_range is not None:
+        error = record.standard_error / (return_range[1] - return_range[0])
+        lines.append(f"  Standard error of the difference: {100 * error:.1f} points.")
+    played = f"{record.steps:,} steps, and {record.evaluation_steps:,} to measure it"
+    lines += [f"  {played}", f"  Written to {file}; in Python: load_policy({str(file)!r})"]
+    return lines
+
+
+class _Progress:
+    """Prints the progress of a distillation, and ends it at a signal."""
+
+    def __init__(self, signals: StopSignals, *, quiet: bool) -> None:
+        self._signals, self._quiet = signals, quiet
+        self._begun, self._due = time.monotonic(), 0.0
+
+    def __call__(self, report: Report) -> None:
+        """Print a line, if that is due."""
+        self._signals.check()
+        now = time.monotonic()
+        if self._quiet or (report.stage == "training" and now < self._due):
+            return
+        self._due = now + (0.0 if sys.stderr.isatty() else LOG_EVERY)
+        if report.stage == "compiling":
+            note("compiling (once, 5–30 s)")
+            return
+        word = "continues at " if report.stage == "continued" else ""
+        done = f"{word}{report.steps:,} of {report.total_steps:,} steps"
+        note(f"{done} · return {figure(report.mean_return)} · {clock(now - self._begun)} elapsed")
