@@ -6,26 +6,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy import integrate, stats
 
-from sdmbtl.selectors import acquisition as acquisition_module
-from sdmbtl.selectors.acquisition import (
-    expected_improvement,
-    mean_improvement,
-    predicted_gains,
-    predicted_gains_and_row,
-    predicted_improvement,
-)
-from sdmbtl.selectors.models import FittedModel, RowPrediction
-
-UNITS = np.random.default_rng(5).random((17, 2))
+from sdmbtl.selectors.acquisition import expected_improvement, mean_improvement
 
 
 def improvement(mean, deviation, best, ceiling):
-    return float(
-        predicted_improvement(
-            RowPrediction(np.array([[mean]]), np.array([deviation**2]), np.array([[ceiling]])),
-            np.array([best]),
-        )[0, 0]
-    )
+    above, beyond = np.array([[mean - best]]), np.array([[mean - ceiling]])
+    return float(expected_improvement(above, np.array([[deviation]]), beyond)[0, 0])
 
 
 @pytest.mark.parametrize("mean", [-3.0, 0.0, 0.9, 2.0, 7.0])
@@ -84,42 +70,3 @@ class TestNoDeviation:
     def test_means_over_targets_come_in_blocks(self):
         blocks = [(slice(0, 1), self.ABOVE[:1]), (slice(1, 2), self.ABOVE[1:])]
         np.testing.assert_allclose(mean_improvement(blocks, 2), [0.1, 2.0])
-
-
-def test_a_best_return_above_the_ceiling_leaves_nothing_to_gain():
-    # It happens with pending policies: the best return expected of them may pass the ceiling.
-    assert improvement(0.0, 1.0, 2.0, 1.0) == 0.0
-
-
-class Wave(FittedModel):
-    """Returns that are sines of source and target: each source gains elsewhere."""
-
-    def predict(self, sources, targets):
-        mean = np.sin(7 * sources.sum(axis=1)[:, None] + UNITS[targets].sum(axis=1))
-        return RowPrediction(mean, np.full(len(sources), 0.04), np.ones_like(mean))
-
-    def explain(self):
-        return "waves"
-
-
-class TestLargestGain:
-    @pytest.mark.parametrize("block", [1, 20, 45, 10_000], ids=lambda size: f"blocks of {size}")
-    def test_is_that_of_all_sources_with_its_row(self, block, monkeypatch):
-        monkeypatch.setattr(acquisition_module, "BLOCK", block)
-        sources, best = np.random.default_rng(3).random((31, 2)), np.linspace(-0.5, 0.5, len(UNITS))
-        table = predicted_improvement(Wave().predict(sources, slice(None)), best)
-        gains, largest, row = predicted_gains_and_row(Wave(), sources, best)
-        np.testing.assert_array_equal(gains, predicted_gains(Wave(), sources, best))
-        np.testing.assert_allclose(gains, table.mean(axis=1))
-        assert largest == table.mean(axis=1).argmax() not in (0, 30)
-        np.testing.assert_allclose(row, table[largest])
-
-    @pytest.mark.parametrize("block", [1, 10_000])
-    def test_of_equal_ones_the_first(self, block, monkeypatch):
-        monkeypatch.setattr(acquisition_module, "BLOCK", block)
-        gains, largest, row = predicted_gains_and_row(
-            Wave(), np.full((4, 2), 0.3), np.full(len(UNITS), 9.0)
-        )
-        assert largest == 0
-        assert len(gains) == 4
-        assert len(row) == len(UNITS)

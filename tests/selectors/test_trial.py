@@ -34,7 +34,12 @@ class TestValue:
 
     def test_through_json(self):
         _, trial = told_selector()
-        run = TrainingRun(2, ("out of memory",), 1000, 3.5, ((500, 1.0), (1000, 3.5)), "ab12")
+        run = TrainingRun(
+            attempt=2,
+            errors=("out of memory",),
+            steps=1000,
+            curve=((500, 1.0), (1000, 3.5)),
+        )
         trial = trial.updated(run=run, attributes={"job": 7, "link": None}, source_return=None)
         data = json.loads(json.dumps(trial.to_dict(), allow_nan=False))
         back = Trial.from_dict(data, 0, SPACE)

@@ -42,8 +42,6 @@ def test_badly_covered_targets_are_found():
     assert (found.limit, found.count) == (6.5, 12)
     assert found.corner == "length ≥ 4"
     assert best[list(found.worst)].tolist() == [2.0] * len(found.worst)
-    best[:3] = np.nan
-    assert find_gaps(GRID, best, (0.0, 10.0)).without_return == 3
     fine = find_gaps(GRID, np.full(36, 9.0), (0.0, 10.0))
     assert (fine.count, fine.corner) == (0, None)
     assert find_gaps(GRID, np.full(36, 9.0), None).limit is None

@@ -21,10 +21,9 @@ def sums_of(space, sources, returns):
     return PairSums.empty(space).extended(sources, returns)
 
 
-def dummies(k, n, *, free_quality):
-    """(k N, ...) an intercept for each target and, if free, one for each policy."""
-    targets = np.tile(np.eye(n), (k, 1))
-    return np.hstack([targets, np.repeat(np.eye(k), n, axis=0)]) if free_quality else targets
+def dummies(k, n):
+    """(k N, N) an intercept for each target."""
+    return np.tile(np.eye(n), (k, 1))
 
 
 def residual(columns, design):
@@ -44,73 +43,41 @@ SPACES = {
 }
 
 
-@pytest.mark.parametrize("free_quality", [False, True])
 @pytest.mark.parametrize("name", SPACES)
-def test_normal_equations_are_those_of_dummy_variables(name, free_quality):
+def test_normal_equations_are_those_of_dummy_variables(name):
     space = SPACES[name]
     sources, returns = random_case(space=space)
-    normal, moment, squares = sums_of(space, sources, returns).within(free_quality=free_quality)
-    design = dummies(len(sources), len(space), free_quality=free_quality)
+    normal, moment = sums_of(space, sources, returns).regression("within")
+    design = dummies(len(sources), len(space))
     features = residual(features_of(space, sources), design)
     left = residual(returns.ravel(), design)
     np.testing.assert_allclose(normal, features.T @ features, atol=1e-9)
     np.testing.assert_allclose(moment, features.T @ left, atol=1e-8)
-    assert squares == pytest.approx(left @ left, rel=1e-9)
 
 
 @pytest.mark.parametrize("seed", range(3))
 def test_slopes_are_those_of_the_regression_on_all_pairs(seed):
     sources, returns = random_case(seed)
-    normal, moment, _ = sums_of(GRID, sources, returns).within(free_quality=False)
-    design = np.hstack(
-        [features_of(GRID, sources), dummies(len(sources), len(GRID), free_quality=False)]
-    )
+    normal, moment = sums_of(GRID, sources, returns).regression("within")
+    design = np.hstack([features_of(GRID, sources), dummies(len(sources), len(GRID))])
     explicit = np.linalg.lstsq(design, returns.ravel(), rcond=None)[0][: 2 * GRID.n_dimensions]
     np.testing.assert_allclose(np.linalg.solve(normal, moment), explicit, rtol=1e-8)
-
-
-def test_what_is_left_is_that_of_the_regression_with_free_quality():
-    # [x - y]_- + [x - y]_+ = x - y is a target's plus a policy's effect: only the sum of the
-    # squares is unique here, not the slopes.
-    sources, returns = random_case()
-    normal, moment, squares = sums_of(GRID, sources, returns).within(free_quality=True)
-    coefficients = np.linalg.lstsq(normal, moment, rcond=1e-9)[0]
-    design = np.hstack(
-        [features_of(GRID, sources), dummies(len(sources), len(GRID), free_quality=True)]
-    )
-    left = residual(returns.ravel(), design)
-    assert squares - coefficients @ moment == pytest.approx(left @ left, rel=1e-9)
-
-
-def test_means_of_targets_and_what_policies_are_better():
-    sources, returns = random_case()
-    sums = sums_of(GRID, sources, returns)
-    np.testing.assert_allclose(sums.target_means, returns.mean(axis=0), rtol=1e-12)
-    coefficients = np.array([1.0, -2.0, 3.0, 0.5])
-    expected = []
-    for source, row in zip(sources, returns, strict=True):
-        features = signed_differences(source, GRID.unit_targets)
-        expected.append(np.mean([row[j] - features[j] @ coefficients for j in range(len(GRID))]))
-    np.testing.assert_allclose(
-        sums.row_residuals(coefficients), np.array(expected) - np.mean(expected), atol=1e-9
-    )
 
 
 def test_a_row_is_added_without_touching_what_was_there():
     sources, returns = random_case(k=3)
     two = sums_of(GRID, sources[:2], returns[:2])
-    before = two.within(free_quality=True)
+    before = two.regression("within")
     three = two.added(sources[2], returns[2])
-    assert (len(two), len(three)) == (2, 3)
-    for one, other in zip(before, two.within(free_quality=True), strict=True):
+    assert (two.counts[0], three.counts[0]) == (2, 3)
+    for one, other in zip(before, two.regression("within"), strict=True):
         np.testing.assert_array_equal(one, other)
-    assert three.squares > two.squares
 
 
 def test_returns_far_from_zero_cost_no_digits():
     sources, returns = random_case(level=0.0)
     returns = np.round(returns * 1024) / 1024  # exact, with 1e9 added too
-    near = sums_of(GRID, sources, returns).within(free_quality=False)
-    far = sums_of(GRID, sources, returns + 1e9).within(free_quality=False)
+    near = sums_of(GRID, sources, returns).regression("within")
+    far = sums_of(GRID, sources, returns + 1e9).regression("within")
     for one, other in zip(near, far, strict=True):
         np.testing.assert_allclose(one, other, rtol=1e-9, atol=1e-9)

@@ -6,17 +6,11 @@ of 0, `predictive` uses all of it.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 
 import numpy as np
 import scipy
 from numpy.typing import NDArray
-
-from sdmbtl.selectors.models import FittedModel, RowPrediction
-
-#: Improvements are computed for this many pairs of source and target at once: all of them would
-#: not fit into the cache of a processor.
-BLOCK = 32768
 
 
 def expected_improvement(
@@ -43,75 +37,6 @@ def expected_improvement(
     if beyond is not None:
         gain -= _mean_positive_part(beyond, deviation)
     return gain
-
-
-def predicted_improvement(
-    prediction: RowPrediction, best: NDArray[np.float64]
-) -> NDArray[np.floating]:
-    """(m, n) expected improvement of predicted rows on the (n,) best returns so far."""
-    deviation = np.sqrt(prediction.variance)[:, None]
-    mean = prediction.mean
-    # Expected returns of pending policies may lie above the ceiling.
-    return expected_improvement(mean - best, deviation, mean - np.maximum(prediction.ceiling, best))
-
-
-def predicted_gains(
-    model: FittedModel,
-    sources: NDArray[np.float64],
-    best: NDArray[np.float64],
-    targets: NDArray[np.intp] | slice = slice(None),
-) -> NDArray[np.float64]:
-    """Rise of the mean best return that a model expects of new policies.
-
-    Args:
-        model: The model, its uncertainty calibrated.
-        sources: (m, D) contexts to train on, in unit coordinates.
-        best: (N,) best return so far on every target.
-        targets: Which n targets the mean is over.
-
-    Returns:
-        (m,) expected gains.
-    """
-    blocks = _improvement_blocks(model, sources, best, targets)
-    return np.concatenate([improvements.mean(axis=1) for _, improvements in blocks])
-
-
-def predicted_gains_and_row(
-    model: FittedModel, sources: NDArray[np.float64], best: NDArray[np.float64]
-) -> tuple[NDArray[np.float64], int, NDArray[np.floating]]:
-    """As `predicted_gains` on all targets, and what the largest gain is made of.
-
-    Args:
-        model: The model, its uncertainty calibrated.
-        sources: (m, D) contexts to train on, in unit coordinates; at least one.
-        best: (N,) best return so far on every target.
-
-    Returns:
-        (m,) expected gains, the number of the first source with the largest one, and its (N,)
-        expected improvements.
-    """
-    gains = np.empty(len(sources))
-    largest, row = 0, np.empty(0)
-    for start, improvements in _improvement_blocks(model, sources, best, slice(None)):
-        means = gains[start : start + len(improvements)] = improvements.mean(axis=1)
-        first = int(means.argmax())
-        if not len(row) or means[first] > gains[largest]:
-            largest, row = start + first, improvements[first].copy()  # the block may be large
-    return gains, largest, row
-
-
-def _improvement_blocks(
-    model: FittedModel,
-    sources: NDArray[np.float64],
-    best: NDArray[np.float64],
-    targets: NDArray[np.intp] | slice,
-) -> Iterator[tuple[int, NDArray[np.floating]]]:
-    """Number of the first source of each block, and the expected improvements of the block."""
-    some = best[targets]
-    size = max(1, BLOCK // len(some))
-    for start in range(0, len(sources), size):
-        prediction = model.predict(sources[start : start + size], targets)
-        yield start, predicted_improvement(prediction, some)
 
 
 def mean_improvement(

@@ -30,7 +30,6 @@ from sdmbtl.errors import (
 )
 from sdmbtl.json_data import as_json, differences
 from sdmbtl.selectors.history import History
-from sdmbtl.selectors.models.completed_rows import complete_returns
 from sdmbtl.selectors.trial import Proposal, Status, Trial, derived_fields
 from sdmbtl.transfer import ObservedRows, as_row, mean_of
 
@@ -268,34 +267,33 @@ class Selector(ABC):
         return [t for t in self.trials if t.status == "pending"]
 
     @property
-    def best_trials(self) -> NDArray[np.intp]:
-        """(N,) id of the trial whose policy is best on each target, -1 if none is known."""
-        ids, rows = self._ids_of_rows(), self.rows.best_policy
-        return np.where(rows < 0, -1, ids[rows] if len(ids) else -1)
+    def expected_returns(self) -> NDArray[np.float64]:
+        """(k, N) expected return of each policy on each target: its row, if that is complete.
 
-    def completed_returns(self) -> NDArray[np.float64]:
-        """(k, N) returns of each row, those not evaluated predicted from those that were."""
-        return self._on_all_targets(complete_returns(self._seen().rows))
-
-    def _on_all_targets(self, completed: NDArray[np.float64]) -> NDArray[np.float64]:
-        """(k, N) observed returns, the others as completed on the (k, n) targets of a sample."""
-        if self._sample is None:
-            return completed
+        What was not played, or not as often as the rest, is predicted; see `ReturnModel`.
+        """
+        expected = self._seen().expected_returns
+        if self._sample is None or not len(expected):
+            return expected
         returns = self.rows.returns.copy()
-        for row, filled in zip(returns, completed, strict=True):
+        for row, predicted in zip(returns, expected, strict=True):
             holes = np.isnan(row)
-            row[holes] = filled[self._sample.parts[holes]]
+            row[holes] = predicted[self._sample.parts[holes]]
         return returns
 
     @property
-    def expected_best_trials(self) -> NDArray[np.intp]:
-        """(N,) id of the trial whose policy should be best on each target; -1 before any row.
+    def expected_best(self) -> NDArray[np.float64]:
+        """(N,) highest expected return on each target; NaN before the first row."""
+        if not len(self.rows):
+            return np.full(len(self.space), np.nan)
+        return np.asarray(self.expected_returns.max(axis=0))
 
-        Where policies were not evaluated, what is predicted of them counts.
-        """
+    @property
+    def best_trials(self) -> NDArray[np.intp]:
+        """(N,) id of the trial with the highest expected return; -1 before the first row."""
         if not len(self.rows):
             return np.full(len(self.space), -1, dtype=np.intp)
-        return np.asarray(self._ids_of_rows()[self.completed_returns().argmax(axis=0)])
+        return np.asarray(self._ids_of_rows()[self.expected_returns.argmax(axis=0)])
 
     def _ids_of_rows(self) -> NDArray[np.intp]:
         """(k,) id of the trial of each row."""
@@ -303,11 +301,8 @@ class Selector(ABC):
 
     @property
     def performance(self) -> float:
-        """Mean over the evaluated targets of the best return so far; NaN before the first row.
-
-        With partial rows the targets it counts may change from round to round.
-        """
-        return self.rows.performance
+        """Mean over the targets of the highest expected return; NaN before the first row."""
+        return float(self.expected_best.mean())
 
     def remaining_gain(self, policies: int = 3) -> float | None:
         """Forecast how much the mean best return will rise by some more policies.
@@ -325,7 +320,7 @@ class Selector(ABC):
         """List how well models predicted the rows: an entry for each row and model.
 
         Each has at least the `model`, the number of `rows` before the one it predicted, and
-        its `score`, 0 to 1. Empty if this selector does not let models predict.
+        the `weight` of the model after it. Empty if this selector does not let models predict.
         """
         return []
 

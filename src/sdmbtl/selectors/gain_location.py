@@ -10,16 +10,6 @@ from numpy.typing import NDArray
 #: The gaining targets are high or low in a dimension if their mean differs from that of all targets
 #: by this many standard deviations. A gain that grows evenly from one end to the other has 0.58.
 SHIFTED = 0.5
-#: They are in the middle if they are not shifted and their standard deviation is at most this share
-#: of that of all targets. The middle half of a range has 0.5.
-NARROW = 0.6
-#: A second dimension is named if it differs by at least this share of the first.
-ALSO = 0.25
-#: A dimension whose standard deviation is not above this, in unit coordinates, does not vary.
-CONSTANT = 1e-9
-#: The smallest variance that counts, as a share of that of all targets: on a grid a gain may be for
-#: a single level, which must not hide that it is for a part of another dimension too.
-LEAST_VARIANCE = 0.05
 
 
 def where_gained(
@@ -44,22 +34,12 @@ def where_gained(
     total = float(gains.sum())
     if not total > 0:
         return None
-    weights = np.asarray(gains, dtype=np.float64) / total
-    middle, spread = targets.mean(axis=0), targets.std(axis=0)
-    varied = np.flatnonzero(spread > CONSTANT)
-    standard = (targets[:, varied] - middle[varied]) / spread[varied]
-    shift = weights @ standard
-    variance = np.maximum(weights @ standard**2 - shift**2, LEAST_VARIANCE)
-    # How far two normal distributions are apart: shifts and widths on one scale.
-    difference = 0.5 * (shift**2 + variance - 1.0 - np.log(variance))
-    levels = [_level(float(s), float(v) ** 0.5) for s, v in zip(shift, variance, strict=True)]
-    order = [d for d in np.argsort(-difference, kind="stable") if levels[d] is not None]
-    named = [d for d in order[:2] if difference[d] >= ALSO * difference[order[0]]]
-    return " and ".join(f"{levels[d]} {names[varied[d]]}" for d in sorted(named)) or None
-
-
-def _level(shift: float, width: float) -> str | None:
-    """Locate the gaining targets on a dimension; None if they lie where all do."""
-    if abs(shift) >= SHIFTED:
-        return "high" if shift > 0 else "low"
-    return "middle" if width <= NARROW else None
+    varied = np.flatnonzero(np.ptp(targets, axis=0) > 0)
+    standard = (targets[:, varied] - targets[:, varied].mean(axis=0)) / targets[:, varied].std(
+        axis=0
+    )
+    shifts = (np.asarray(gains, dtype=np.float64) / total) @ standard
+    most = np.argsort(-np.abs(shifts), kind="stable")[:2]
+    named = sorted(int(d) for d in most if abs(shifts[d]) >= SHIFTED)
+    levels = (f"{'high' if shifts[d] > 0 else 'low'} {names[varied[d]]}" for d in named)
+    return " and ".join(levels) or None

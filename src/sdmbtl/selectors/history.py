@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Iterable
+from collections.abc import Hashable, Iterable, Sequence
 
 import numpy as np
 from numpy.typing import NDArray
@@ -12,7 +12,11 @@ from sdmbtl.contexts.targets import SAME_CONTEXT
 from sdmbtl.errors import ExhaustedError, SelectorError
 from sdmbtl.seeds import seed_sequence
 from sdmbtl.selectors.trial import Status, Trial
-from sdmbtl.transfer import ObservedRows
+from sdmbtl.transfer import ObservedRows, ReturnModel
+from sdmbtl.transfer.return_model import continued_policies
+
+#: A return that is not known to be a mean of few episodes counts as one of this many.
+EXACT = 100.0
 
 
 class History:
@@ -48,6 +52,8 @@ class History:
         self._trials: list[Trial] = []
         self._ids_at: dict[Hashable, list[int]] = {}
         self._rows: ObservedRows | None = None  # made when they are asked for
+        #: Expected returns, and the rows that they were made of.
+        self._expected: tuple[NDArray[np.float64], ObservedRows] | None = None
         for trial in trials:
             self.record(trial)
 
@@ -74,6 +80,51 @@ class History:
                 [np.nan if t.source_return is None else t.source_return for t in finished],
             )
         return self._rows
+
+    @property
+    def expected_returns(self) -> NDArray[np.float64]:
+        """(k, N) expected return of each policy on each target: its row, if that is complete."""
+        rows = self.rows
+        if self._expected is None or self._expected[1] is not rows:
+            finished = [t for t in self._trials if t.row is not None]
+            known = ~np.isnan(rows.returns)
+            exact = np.array([t.episodes is None for t in finished], bool) & known.all(axis=1)
+            expected = rows.returns
+            if not exact.all():
+                means = self._model_of(finished).means
+                expected = np.where(exact[:, None], rows.returns, means)
+            self._expected = expected, rows
+        return self._expected[0]
+
+    def _model_of(self, finished: Sequence[Trial]) -> ReturnModel:
+        """Return the model of the returns of some finished trials."""
+        place: dict[int | None, int] = {t.id: number for number, t in enumerate(finished)}
+        returns = np.array([t.row for t in finished])
+        episodes = np.where(np.isnan(returns), 0.0, EXACT)
+        for number, trial in enumerate(finished):
+            if trial.episodes is not None:
+                episodes[number] = trial.episodes
+        parents = [place.get(trial.parent, -1) for trial in finished]
+        continued = continued_policies(parents, [trial.source for trial in finished])
+        return ReturnModel(self.space, parents, returns, episodes, continued=continued)
+
+    def model_with(
+        self, trial: Trial, row: NDArray[np.float64], episodes: NDArray[np.intp]
+    ) -> tuple[ReturnModel, int]:
+        """Return the model of all returns and those of one more policy, and the number of that.
+
+        Args:
+            trial: Its trial.
+            row: (N,) its mean returns so far, NaN where no episode was played.
+            episodes: (N,) number of episodes behind each.
+        """
+        finished = [t for t in self._trials if t.row is not None and t.id < trial.id]
+        finished.append(trial.updated(row=row, episodes=episodes))
+        return self._model_of(finished), len(finished) - 1
+
+    def row_of(self, number: int) -> int:
+        """Return the number of a finished trial's row."""
+        return sum(t.row is not None for t in self._trials[:number])
 
     def on_sample(self, sample: TargetSample | None) -> History:
         """The same history on the targets of a sample; itself without one.
@@ -193,7 +244,7 @@ class History:
         twin = History(self.space, self.seed, return_range=self.return_range)
         twin._trials = list(self._trials)
         twin._ids_at = {key: list(ids) for key, ids in self._ids_at.items()}
-        twin._rows = self._rows
+        twin._rows, twin._expected = self._rows, self._expected
         twin.sample, twin.whole = self.sample, twin if self.whole is self else self.whole
         if self._sampled is not None:
             small, known = self._sampled
@@ -204,7 +255,8 @@ class History:
         """The same for two sources that are the same up to rounding of their centres."""
         if source == Source(source.center):
             return self._place(source)
-        return self._place(source), source.width, source.parent, source.steps
+        start = source.width, source.parent, source.steps, source.sees_context
+        return self._place(source), *start
 
     def _place(self, source: Source) -> int | bytes:
         vector = source.vector

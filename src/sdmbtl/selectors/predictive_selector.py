@@ -1,4 +1,4 @@
-"""Selector of single contexts: models predict the next row, expected improvement decides."""
+"""Selector of single contexts: two models predict the next row, expected improvement decides."""
 
 from __future__ import annotations
 
@@ -8,54 +8,35 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from sdmbtl.checks import check_int
-from sdmbtl.contexts import USUAL_SAMPLING, ContextLike, ContextSpace, Source
-from sdmbtl.errors import ExhaustedError, SelectorError
-from sdmbtl.selectors.acquisition import (
-    predicted_gains,
-    predicted_gains_and_row,
-    predicted_improvement,
-)
+from sdmbtl.checks import check_int, short_text
+from sdmbtl.contexts import USUAL_SAMPLING, ContextLike, ContextSpace, Source, TargetSample
+from sdmbtl.errors import ExhaustedError, ModelError, SelectorError
 from sdmbtl.selectors.base import SamplingLike, Selector
 from sdmbtl.selectors.choice import best_target, refine_choice
 from sdmbtl.selectors.gain_location import where_gained
 from sdmbtl.selectors.history import History
-from sdmbtl.selectors.models import (
-    FirstRowModel,
-    ModelChoice,
-    ModelComparison,
-    ModelLike,
-    cell_centres,
-    default_models,
-    make_models,
-    target_cells,
-)
+from sdmbtl.selectors.models.mixture import MODELS, ModelMixture
+from sdmbtl.selectors.models.model import KnownRows, RowModel
 from sdmbtl.selectors.mountain_selector import MountainSelector
 from sdmbtl.selectors.trial import Proposal, Trial
-from sdmbtl.transfer.detection import NO_STRUCTURE
-from sdmbtl.wording import rise_in_words, sentence
+from sdmbtl.wording import rise_in_words, whole_percent
 
-#: With more targets than these, sources are first compared on this many of them, and only a share
-#: of the sources is kept, but never fewer than the finalists. Those are compared on all targets.
-SOME_TARGETS = ((192, 1 / 8), (768, 0.0))
+#: With more targets than this, sources are first compared on this many of them.
+SOME_TARGETS = 192
+#: This many of the sources are then compared on all targets.
 FINALISTS = 64
-#: An expected gain below this share of the range of returns is none.
-NO_GAIN = 1e-6
 
 
 class PredictiveSelector(Selector):
     """Trains where the mean of the best returns is expected to rise most.
 
-    Several models predict each new row before it comes; the one that predicted best where
-    policies would improve on the best so far predicts the next one. If none of them does better
-    than the model in which the source plays no role, the choice is random.
+    Models predict the row of a policy that does not exist yet, each weighted by the likelihood of
+    the rows so far under its predictions of them.
 
     Args:
         space: The context space.
         seed: Seed of the random choices.
-        models: The models that predict, of equally good ones the first is used; also as their
-            names, or names and settings: `["plateau", {"name": "additive", "ridge": 1e-4}]`. By
-            default plateau, additive with free policy quality, additive, Mountain and none.
+        models: The models, or their names; plateau and linear gap if left out.
         sampling: From how many targets on choices are computed on a sample of them, and how
             large it is, also as its settings; None for all targets always.
     """
@@ -67,171 +48,142 @@ class PredictiveSelector(Selector):
         space: ContextSpace,
         *,
         seed: int = 0,
-        models: Sequence[ModelLike] | None = None,
+        models: Sequence[RowModel | str] = tuple(MODELS),
         sampling: SamplingLike | None = USUAL_SAMPLING,
     ) -> None:
         super().__init__(space, seed=seed, sampling=sampling)
-        chosen = default_models() if models is None else make_models(models)
-        self.comparison = ModelComparison(chosen, predicted_improvement)
-        self._first_row = ModelComparison([FirstRowModel()], predicted_improvement)
+        if isinstance(models, str) or not isinstance(models, Sequence):
+            raise ModelError(
+                f"'models' must be a list of models. Got {short_text(models)} instead."
+            )
+        self.mixture = ModelMixture(models)
         self._first_choice = MountainSelector(space, seed=seed)
 
     def settings(self) -> dict[str, Any]:
         """Every setting that changes the choices."""
-        return {"models": [model.describe() for model in self.comparison.models]}
+        return {"models": [model.describe() for model in self.mixture.models]}
 
     # -- choosing ------------------------------------------------------------------------------
 
     def propose(self, history: History) -> Proposal:
-        """Choose the source with the largest expected gain."""
+        """Choose the source with the largest expected gain; the first one is the most central."""
         free = history.free_targets()
-        choice = self._choose_model(history)
-        if choice is None:
+        if not self._watch(history):
             return self._first_choice.propose(history)
-        is_assumed = choice.name == FirstRowModel.name
-        model = None if is_assumed else choice.name
-        why = [] if is_assumed else [choice.explanation]
-        found = sentence(choice.model.explain())
-        if model == NO_STRUCTURE:
-            free = history.whole.free_targets()  # a sample would offer fewer
-            index = int(history.rng("no structure").choice(np.flatnonzero(free)))
-            reason = " ".join([*why, found, "So any context is as good as another."])
-            return Proposal(self.space.source(index), "random", reason, model=model)
-        best = self._expected_best(history, choice)
-        source, gain, improvements = self._best_source(history, choice, best, free)
-        if gain <= NO_GAIN * _range_of_returns(history):
-            proposal = self._first_choice.propose(history)
-            reason = " ".join(["No further gain is predicted.", *why, found, proposal.reason])
-            return Proposal(proposal.source, proposal.strategy, reason, model=model)
-        before = float(best.mean())
-        expected = history.bound_gain(_corrected_gain(gain, before, choice, history), before)
-        forecast = self._describe_gain(expected, improvements, history)
-        return Proposal(
-            source,
-            "improvement",
-            " ".join([*why, forecast, found]),
-            model=model,
-            numbers={"expected_gain": expected},
+        best = self._expected_best(history)
+        source, unit = self._best_source(history, best, free)
+        improvement = self.mixture.improvement(unit, best)
+        expected = self._forecast(float(improvement.mean()), best, history)
+        where = where_gained(improvement, history.space.unit_targets, self.space.names)
+        leading, weights = self.mixture.leading, self.mixture.weights
+        name = self.mixture.models[leading].name
+        reason = (
+            f"Training here should raise {rise_in_words(expected, history.return_range)}"
+            f"{f', mostly for {where}' if where else ''}: {self.mixture.explain()} "
+            f"({name} model, {whole_percent(float(weights[leading]))} likely)."
         )
+        numbers = {"expected_gain": expected}
+        return Proposal(source, "improvement", reason, model=name, numbers=numbers)
 
-    def _describe_gain(
-        self, gain: float, improvements: NDArray[np.floating], history: History
-    ) -> str:
-        """Describe the predicted gain, and the targets it is for, in a sentence."""
-        where = where_gained(improvements, history.space.unit_targets, self.space.names)
-        mostly = "" if where is None else f", mostly for {where}"
-        raised = rise_in_words(gain, history.return_range)
-        return f"Training here is predicted to raise {raised}{mostly}."
-
-    def _choose_model(self, history: History) -> ModelChoice | None:
-        """Choose the model that predicts the next policy; None before the first row."""
-        rows = history.rows
+    def _watch(self, history: History) -> bool:
+        """Show all rows to the models; False if there is none."""
+        rows, returns = history.rows, history.expected_returns
         if not len(rows):
-            return None
-        self.comparison.watch(rows)
-        if self.comparison.fits:
-            return self.comparison.choose()
-        self._first_row.watch(rows)  # every model needs more rows
-        return self._first_row.choose()
+            return False
+        nearest = returns[np.arange(len(rows)), rows.source_positions]
+        own = np.where(np.isnan(rows.source_returns), nearest, rows.source_returns)
+        self.mixture.watch(KnownRows(history.space, rows.unit_sources, returns, own))
+        return True
 
-    def _expected_best(self, history: History, choice: ModelChoice) -> NDArray[np.float64]:
+    def _expected_best(self, history: History) -> NDArray[np.float64]:
         """(N,) best returns once the pending policies are there, as predicted."""
-        best = choice.best
+        best = np.asarray(history.expected_returns.max(axis=0))
         for source in history.pending:
-            best = best + _improvement(choice, source, best)
+            best = best + self.mixture.improvement(source, best)
         return best
 
     def _best_source(
-        self,
-        history: History,
-        choice: ModelChoice,
-        best: NDArray[np.float64],
-        free: NDArray[np.bool_],
-    ) -> tuple[Source, float, NDArray[np.floating]]:
-        """The source with the largest expected gain, the gain, and (n,) for each target."""
-        gains, index, row = self._compare_sources(history, choice, best, free)
-        finer = refine_choice(
-            history, gains, lambda units: predicted_gains(choice.model, units, best)
-        )
-        if finer is None:
-            return history.space.source(index), float(gains[index]), row
-        return finer.source, finer.gain, _improvement(choice, finer.unit, best)
+        self, history: History, best: NDArray[np.float64], free: NDArray[np.bool_]
+    ) -> tuple[Source, NDArray[np.float64]]:
+        """The source with the largest expected gain, and its (D,) unit coordinates."""
+        gains, index = self._compare_sources(history, best, free)
+        finer = refine_choice(history, gains, lambda units: self.mixture.gains(units, best))
+        if finer is not None:
+            return finer.source, finer.unit
+        return history.space.source(index), history.space.unit_targets[index]
 
     def _compare_sources(
-        self,
-        history: History,
-        choice: ModelChoice,
-        best: NDArray[np.float64],
-        free: NDArray[np.bool_],
-    ) -> tuple[NDArray[np.float64], int, NDArray[np.floating]]:
-        """(n,) gains, the free target with the largest one, and (n,) what it adds to each target.
+        self, history: History, best: NDArray[np.float64], free: NDArray[np.bool_]
+    ) -> tuple[NDArray[np.float64], int]:
+        """(n,) gains, and the free target with the largest one.
 
         Sources that were found to be worse on some of the targets get no gain.
         """
         units = history.space.unit_targets
         candidates = np.flatnonzero(free)
-        drawn = history.rng("targets").permutation(len(units))
-        for targets, share in SOME_TARGETS:
-            if targets < len(units):
-                some = np.sort(drawn[:targets])
-                rough = predicted_gains(choice.model, units[candidates], best, some)
-                kept = max(FINALISTS, int(share * len(units)))
-                candidates = candidates[np.argsort(-rough, kind="stable")[:kept]]
-        # The lowest value sets the scale of ties: it must not depend on the unit of the returns.
-        gains = np.full(len(units), -_range_of_returns(history))
-        found, largest, row = predicted_gains_and_row(choice.model, units[candidates], best)
-        gains[candidates] = found
-        index = best_target(gains, free, history.space.tie_rank)
-        if index != candidates[largest]:  # as good as the largest, but more central
-            row = _improvement(choice, units[index], best)
-        return gains, index, row
+        if len(units) > SOME_TARGETS:
+            some = np.sort(history.rng("targets").permutation(len(units))[:SOME_TARGETS])
+            rough = self.mixture.gains(units[candidates], best, some)
+            candidates = candidates[np.argsort(-rough, kind="stable")[:FINALISTS]]
+        gains = np.zeros(len(units))
+        gains[candidates] = self.mixture.gains(units[candidates], best)
+        is_candidate = np.zeros(len(units), dtype=np.bool_)
+        is_candidate[candidates] = True
+        return gains, best_target(gains, is_candidate, history.space.tie_rank)
+
+    def _forecast(self, gain: float, best: NDArray[np.float64], history: History) -> float:
+        """The forecast of a rise of the mean best return.
+
+        Expectations are multiplied by the share of them that was realised so far, but raised to no
+        more than what brings every target to the largest return seen.
+
+        Args:
+            gain: The rise that the models expect.
+            best: (N,) best returns that it is added to.
+            history: The history.
+        """
+        before, returns = float(best.mean()), history.expected_returns
+        room = float(returns.max()) - before
+        corrected = min(gain * self.mixture.realised_share, max(gain, room))
+        return history.bound_gain(min(corrected, float(np.ptp(returns))), before)
 
     # -- what is known -------------------------------------------------------------------------
 
     def evidence(self) -> list[dict[str, Any]]:
         """List the outcome of every prediction: an entry for each row and model.
 
-        Each has the `model`, the number of `rows` before the one it predicted, its `score`
-        (how well it predicted where the policy would improve on the best, 0 to 1), the root mean
-        square `error` of the returns, and the mean improvement that it `expected` and that came
-        (`gain`), on the best so far. Runs that have probably failed do not count: not among the
-        predicted rows, not among those that were known, not in the best so far.
+        Each has the `model`, the number of `rows` before the one it predicted, the `weight` of the
+        model after it, and the root mean square `error` of the returns; `expected` and `gain` are
+        the mean improvements on the best so far that all models together expected, and the realised
+        one. Runs that have probably failed are left out.
         """
-        seen = self._seen()
-        if len(seen.rows) < 2:
+        if not self._watch(self._seen()):
             return []
-        self.comparison.watch(seen.rows)
-        sound = np.flatnonzero(~self.comparison.failed)
-        entries = [
+        sound = np.flatnonzero(~self.mixture.failed)
+        return [
             {
-                "model": name,
-                "rows": int(sound[outcome.rows]),
-                "score": outcome.score,
-                "error": outcome.error**0.5,
+                "model": model.name,
+                "rows": int(sound[number + 1]),
+                "weight": float(self.mixture.weights_after(number + 1)[place]),
+                "error": float(outcome.errors[place] + outcome.shifts[place] ** 2) ** 0.5,
                 "expected": outcome.expected,
                 "gain": outcome.gain,
             }
-            for name, record in self.comparison.records.items()
-            for outcome in record.outcomes
+            for number, outcome in enumerate(self.mixture.outcomes)
+            for place, model in enumerate(self.mixture.models)
         ]
-        return sorted(entries, key=lambda entry: int(entry["rows"]))
 
     def failed_runs(self) -> list[int]:
         """Ids of the trials whose policies are far below all others on every target.
 
         No model learns from them; their returns count where they are the best.
         """
-        seen = self._seen()
-        if not len(seen.rows):
+        if not self._watch(self._seen()):
             return []
-        self.comparison.watch(seen.rows)
-        return [int(number) for number in self._ids_of_rows()[self.comparison.failed]]
+        return [int(number) for number in self._ids_of_rows()[self.mixture.failed]]
 
     def remaining_gain(self, policies: int = 3) -> float | None:
         """Forecast how much the mean best return will rise by some more policies.
-
-        Like the expected gain of a trial, it is corrected by the share of predicted gains that
-        came so far, failed runs not counted: see `TrackRecord.realised_share`.
 
         Args:
             policies: Number of further policies, pending ones not counted.
@@ -241,30 +193,26 @@ class PredictiveSelector(Selector):
         """
         policies = check_int("policies", policies, low=1, error=SelectorError)
         seen = self._seen()
-        choice = self._choose_model(seen)
-        if choice is None or len(seen.rows) < 3:
+        if not self._watch(seen) or len(seen.rows) < 3:
             return None
-        best = self._expected_best(seen, choice)
-        before = float(best.mean())
+        start = best = self._expected_best(seen)
         try:
             free = seen.free_targets()
         except ExhaustedError:
             return 0.0
         for _ in range(min(policies, int(free.sum()))):
-            _, index, added = self._compare_sources(seen, choice, best, free)
-            best = best + added
+            _, index = self._compare_sources(seen, best, free)
+            best = best + self.mixture.improvement(seen.space.unit_targets[index], best)
             free[index] = False
-        gain = _corrected_gain(float(best.mean()) - before, before, choice, seen)
-        return seen.bound_gain(gain, before)
+        return self._forecast(float((best - start).mean()), start, seen)
 
     # -- rows in part --------------------------------------------------------------------------
 
     def targets_to_evaluate(self, trial: Trial | ContextLike, n: int) -> NDArray[np.intp]:
         """Choose targets to evaluate a new policy on, if all of them would cost too much.
 
-        Half of them are spread over the space, so that the rest of the row can be interpolated;
-        the other half are those on which the policy is expected to improve most. The policy's own
-        context is among them.
+        Half of them are spread over the space, the other half are those on which the policy is
+        expected to improve most. The policy's own context is among them.
 
         Args:
             trial: The trial, or its context.
@@ -275,61 +223,15 @@ class PredictiveSelector(Selector):
         """
         n = min(check_int("n", n, low=1, error=SelectorError), len(self.space))
         vector = trial.source.vector if isinstance(trial, Trial) else self.space.vector(trial)
-        source = self.space.to_unit(vector)
-        seen = self._seen()
-        units = seen.space.unit_targets
-        choice = self._choose_model(seen)
-        promising = -np.abs(units - source).sum(axis=1)
-        if choice is not None:
-            promising = _improvement(choice, source, choice.best)
-        spread = cell_centres(units, target_cells(units, (n + 1) // 2))
-        order = np.concatenate([spread, np.argsort(-promising, kind="stable")])
-        if seen.sample is not None:  # beyond its targets any other ones
-            others = seen.rng("targets to evaluate").choice(len(self.space), n, replace=False)
-            order = np.concatenate([seen.sample.indices[order], others])
-        order = np.concatenate([[self.space.nearest_to_unit(source)], order])
-        return np.sort(np.array(list(dict.fromkeys(order.tolist()))[:n], dtype=np.intp))
-
-    def completed_returns(self) -> NDArray[np.float64]:
-        """(k, N) returns of each row, those not evaluated as the best model predicts them.
-
-        Of a training run that has probably failed nothing is predicted: -inf.
-        """
-        seen = self._seen()
-        returns = np.where(np.isnan(seen.rows.returns), -np.inf, seen.rows.returns)
-        if len(returns):
-            completed = self.comparison.watch(seen.rows)
-            returns[~self.comparison.failed] = completed.returns
-        return self._on_all_targets(returns)
-
-
-def _improvement(
-    choice: ModelChoice, source: NDArray[np.float64], best: NDArray[np.float64]
-) -> NDArray[np.float64]:
-    """(N,) expected improvement on each target by a policy trained on a (D,) source."""
-    prediction = choice.model.predict(source[None], slice(None))
-    return np.asarray(predicted_improvement(prediction, best)[0], dtype=np.float64)
-
-
-def _corrected_gain(gain: float, before: float, choice: ModelChoice, history: History) -> float:
-    """The forecast of a rise of the mean best return.
-
-    What the model expects is multiplied by the share of its expectations that came so far. Where
-    they were too low, it is still not more than what brings every target to the largest return
-    seen, unless the model itself expects more; and never more than the range of the returns.
-
-    Args:
-        gain: The rise that the model expects.
-        before: The mean best return that it is added to.
-        choice: The model, with its track record.
-        history: The history.
-    """
-    room = float(np.nanmax(history.rows.returns)) - before
-    corrected = min(gain * choice.record.realised_share, max(gain, room))
-    return min(corrected, _range_of_returns(history))
-
-
-def _range_of_returns(history: History) -> float:
-    """Largest minus smallest return that was observed; there is at least one row."""
-    returns = history.rows.returns
-    return float(np.nanmax(returns) - np.nanmin(returns))
+        source, seen = self.space.to_unit(vector), self._seen()
+        promising = -np.abs(seen.space.unit_targets - source).sum(axis=1)
+        if self._watch(seen):
+            promising = self.mixture.improvement(source, seen.expected_returns.max(axis=0))
+        order = np.argsort(-promising, kind="stable")
+        if seen.sample is not None:
+            order = seen.sample.indices[order]
+        own = [self.space.nearest_to_unit(source)]
+        spread = TargetSample(self.space, (n + 1) // 2, self.seed).indices
+        rest = np.arange(len(self.space))
+        chosen = dict.fromkeys(np.concatenate([own, spread, order, rest]).tolist())
+        return np.sort(np.array(list(chosen)[:n], dtype=np.intp))

@@ -53,7 +53,8 @@ class TrainingRun:
     Attributes:
         attempt: Number of the present, or last, attempt at training.
         errors: Messages of the attempts that failed.
-        steps: Environment steps that were taken, once trained.
+        steps: Environment steps of training, once trained.
+        evaluation_steps: Environment steps of evaluations, in training and after it.
         training_return: Mean return on its own source in training, once trained.
         curve: (steps, mean return) during training.
         policy_sha256: Checksum of the policy file, once trained.
@@ -64,6 +65,7 @@ class TrainingRun:
     attempt: int = 0
     errors: tuple[str, ...] = ()
     steps: int | None = None
+    evaluation_steps: int = 0
     training_return: float | None = None
     curve: tuple[tuple[int, float], ...] = ()
     policy_sha256: str | None = None
@@ -84,7 +86,8 @@ class EarlierRow:
     Attributes:
         row: (N,) the returns, NaN where not evaluated.
         source_return: As of the trial.
-        became: The status of the trial without it: "forgotten", or "finished" with another row.
+        became: The status of the trial without it: "forgotten", "finished" with another row, or
+            "pending" until another policy is evaluated.
         reason: Why, as the user said; None if nothing was said.
     """
 
@@ -117,6 +120,8 @@ class Trial:
         status: "pending", "finished", "failed", "cancelled", or "forgotten": finished, and then
             taken back.
         row: (N,) mean return on each target, NaN where not evaluated; once finished.
+        episodes: (N,) number of episodes behind each return; None if all were played, or a row
+            was reported without them.
         source_return: J(pi_x, x), if the source is not a target; of a region the mean over the
             targets in it, unless another number was reported.
         run: How its policy came about, if a study trained it.
@@ -136,6 +141,7 @@ class Trial:
     numbers: dict[str, float] = field(default_factory=dict)
     status: Status = "pending"
     row: NDArray[np.float64] | None = field(default=None, compare=False)
+    episodes: NDArray[np.intp] | None = field(default=None, compare=False)
     source_return: float | None = None
     run: TrainingRun | None = None
     attributes: dict[str, Any] = field(default_factory=dict)
@@ -216,7 +222,7 @@ class Trial:
         """
         if reason is not None and not isinstance(reason, str):
             raise SelectorError(f"The 'reason' must be a text. Got {short_text(reason)} instead.")
-        after = self.updated(**changes)
+        after = self.updated(**{"episodes": None, **changes})
         if self.row is None or (after.row is not None and _holds(after.row, self.row)):
             return after
         before = EarlierRow(self.row, self.source_return, after.status, reason)
@@ -230,9 +236,13 @@ class Trial:
             if nearest is None:
                 nearest = sample.of.nearest(self.source.vector)
             own = None if np.isnan(row[nearest]) else float(row[nearest])
+        sampled, episodes = None if row is None else sample.row(row), self.episodes
+        if sampled is not None and episodes is not None:
+            episodes = (~np.isnan(sampled)).astype(np.intp)  # at least one behind each
         return self.updated(
             index=sample.find(self.index),
-            row=None if row is None else sample.row(row),
+            row=sampled,
+            episodes=episodes,
             source_return=own,
             earlier=(),
         )
@@ -244,7 +254,7 @@ class Trial:
             "row": as_json(self.row),
             "earlier": as_json(self.earlier),
         }
-        derived = ("id", "context", "index", "region")
+        derived = ("id", "context", "index", "region", "episodes")
         return {name: data[name] for name in data if name not in derived}
 
     @classmethod

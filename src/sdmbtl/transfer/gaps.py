@@ -30,14 +30,12 @@ class Gaps:
         worst: Indices of the worst targets, badly covered or not, the worst first.
         corner: The part of the space where most of them are, such as "mass ≥ 2 with length 0.1";
             None if they are spread.
-        without_return: Number of targets without a return.
     """
 
     limit: float | None
     count: int
     worst: tuple[int, ...]
     corner: str | None
-    without_return: int
 
 
 def find_gaps(
@@ -50,14 +48,13 @@ def find_gaps(
         best: (N,) best return on each target, NaN where there is none.
         returns: Lowest and highest return, known or so far; None if there is no such range.
     """
-    missing = int(np.isnan(best).sum())
     order = [int(i) for i in np.argsort(best, kind="stable") if not np.isnan(best[i])]
     if returns is None or not order:
-        return Gaps(None, 0, tuple(order[:MOST_LISTED]), None, missing)
+        return Gaps(None, 0, tuple(order[:MOST_LISTED]), None)
     limit = float(np.nanmax(best) - BADLY * (returns[1] - returns[0]))
     low = best < limit
     corner = find_corner(space, low)
-    return Gaps(limit, int(low.sum()), tuple(order[:MOST_LISTED]), corner, missing)
+    return Gaps(limit, int(low.sum()), tuple(order[:MOST_LISTED]), corner)
 
 
 def find_corner(space: ContextSpace, wanted: NDArray[np.bool_]) -> str | None:

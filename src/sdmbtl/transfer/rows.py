@@ -209,6 +209,13 @@ def mean_of(values: NDArray[np.floating]) -> float:
     return float(known.mean()) if len(known) else float("nan")
 
 
+def mean_over_episodes(returns: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Return (N,) means of (N, E) returns over the episodes that were played; NaN if none was."""
+    played = ~np.isnan(returns)
+    number = np.where(played.any(axis=1), played.sum(axis=1), np.nan)
+    return np.asarray(np.where(played, returns, 0.0).sum(axis=1) / number)
+
+
 def _usable(array: NDArray[np.float64], space: ContextSpace) -> NDArray[np.float64]:
     """Check returns, the targets along the first axis, for their size and that there are any."""
     too_large = np.abs(array) > LARGEST_RETURN

@@ -9,9 +9,7 @@ All three estimates are linear regressions on the signed context differences
 * "within": the target's mean removed from both sides (the fixed-effects estimator). Unbiased
   whatever the difficulty g(y) is.
 
-The models of `sdmbtl.selectors.models` regress in the same way on complete rows, where the quality
-of each policy can be a fixed effect as well. All share the same few sums over pairs, so no
-(k N, 2 D) design matrix is kept.
+All share the same few sums over pairs, so no (k N, 2 D) design matrix is kept.
 """
 
 from __future__ import annotations
@@ -111,33 +109,26 @@ class PairSums:
     """Sums over the observed pairs (x, y), enough for each of the regressions; never change.
 
     Added row by row, so that a selector pays for the new row only. The features of a pair are the
-    signed differences [x - y]_- and [x - y]_+. Rows may be partial; only a free quality of
-    policies needs complete ones.
+    signed differences [x - y]_- and [x - y]_+. Rows may be partial.
 
     Attributes:
         space: The context space.
         counts: (N,) number of policies that were evaluated on each target.
         target_features: (N, 2 D) sum over these policies of the features of each target.
         target_returns: (N,) sum over these policies of the returns on each target.
-        row_features: (k, 2 D) mean over the evaluated targets of the features of each policy.
-        row_returns: (k,) mean over the evaluated targets of the returns of each policy.
         products: (2 D, 2 D) sum of the products of the features.
         moments: (2 D,) sum of the products of features and returns.
-        squares: Sum of the squared returns.
-        offset: What was subtracted from every return: returns far from zero (500 + small
-            differences) would cost digits in the products.
+        offset: What was subtracted from every return, None before the first: returns far from
+            zero (500 + small differences) would cost digits in the products.
     """
 
     space: ContextSpace
     counts: NDArray[np.float64]
     target_features: NDArray[np.float64]
     target_returns: NDArray[np.float64]
-    row_features: NDArray[np.float64]
-    row_returns: NDArray[np.float64]
     products: NDArray[np.float64]
     moments: NDArray[np.float64]
-    squares: float = 0.0
-    offset: float = 0.0
+    offset: float | None = None
 
     @classmethod
     def empty(cls, space: ContextSpace) -> PairSums:
@@ -148,8 +139,6 @@ class PairSums:
             counts=np.zeros(n),
             target_features=np.zeros((n, width)),
             target_returns=np.zeros(n),
-            row_features=np.zeros((0, width)),
-            row_returns=np.zeros(0),
             products=np.zeros((width, width)),
             moments=np.zeros(width),
         )
@@ -160,9 +149,6 @@ class PairSums:
         if not len(rows):
             raise StructureError("Slopes need at least one observed row. Got none.")
         return cls.empty(rows.space).extended(rows.unit_sources, rows.returns)
-
-    def __len__(self) -> int:
-        return len(self.row_returns)
 
     def extended(self, sources: NDArray[np.float64], returns: NDArray[np.float64]) -> PairSums:
         """These sums and more rows: (m, N) returns of policies trained on (m, D) unit sources."""
@@ -178,30 +164,21 @@ class PairSums:
             source: (D,) where its policy was trained, in unit coordinates.
             row: (N,) its returns, NaN where not evaluated.
         """
-        offset = self.offset if len(self) else float(np.nanmean(row))
+        offset = float(np.nanmean(row)) if self.offset is None else self.offset
         seen = ~np.isnan(row)
         features = signed_differences(source, self.space.unit_targets)
         returns = row - offset
         if not seen.all():
             features, returns = features * seen[:, None], np.where(seen, returns, 0.0)
-        count = seen.sum()
         return PairSums(
             self.space,
             self.counts + seen,
             self.target_features + features,
             self.target_returns + returns,
-            np.concatenate([self.row_features, features.sum(axis=0)[None] / count]),
-            np.concatenate([self.row_returns, [returns.sum() / count]]),
             self.products + features.T @ features,
             self.moments + features.T @ returns,
-            self.squares + float(returns @ returns),
             offset,
         )
-
-    @property
-    def target_means(self) -> NDArray[np.float64]:
-        """(N,) mean return on each target; every one was evaluated."""
-        return self.target_returns / self.counts + self.offset
 
     def slopes(self, method: SlopeMethod) -> Slopes:
         """Solve one of the regressions."""
@@ -211,7 +188,7 @@ class PairSums:
     def regression(self, method: SlopeMethod) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
         """Normal equations (2 D, 2 D) and (2 D,) of one of the regressions."""
         if method == "within":
-            return self.within()[:2]
+            return self._within()
         seen = self.counts > 0
         counts, features = self.counts[seen], self.target_features[seen]
         moments = self.moments
@@ -222,37 +199,12 @@ class PairSums:
         grand_sum = float(self.target_returns.sum()) if method == "return" else 0.0
         return self.products - np.outer(total, total) / pairs, moments - total * grand_sum / pairs
 
-    def within(
-        self, *, free_quality: bool = False
-    ) -> tuple[NDArray[np.float64], NDArray[np.float64], float]:
-        """Normal equations of the returns on the features, fixed effects removed exactly.
-
-        Args:
-            free_quality: Whether policies may differ by any amount, the same on all targets; then
-                their means are removed too. For complete rows only.
-
-        Returns:
-            (2 D, 2 D) matrix, (2 D,) right side, and the sum of squares of the returns.
-        """
+    def _within(self) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+        """Normal equations with the means of the targets removed exactly."""
         seen = self.counts > 0
         counts, features = self.counts[seen], self.target_features[seen]
-        returns = self.target_returns[seen]
         normal = self.products - (features / counts[:, None]).T @ features
-        moment = self.moments - features.T @ (returns / counts)
-        squares = self.squares - float(returns @ (returns / counts))
-        if free_quality:
-            n = len(self.space)
-            features = self.row_features - self.row_features.mean(axis=0)
-            returns = self.row_returns - self.row_returns.mean()
-            normal = normal - n * features.T @ features
-            moment = moment - n * features.T @ returns
-            squares -= n * float(returns @ returns)
-        return normal, moment, max(squares, 0.0)
-
-    def row_residuals(self, coefficients: NDArray[np.float64]) -> NDArray[np.float64]:
-        """(k,) what each policy is better than the features say, on average over the targets."""
-        features = self.row_features - self.row_features.mean(axis=0)
-        return np.asarray(self.row_returns - self.row_returns.mean() - features @ coefficients)
+        return normal, self.moments - features.T @ (self.target_returns[seen] / counts)
 
 
 class RunningPairSums:

@@ -14,74 +14,27 @@ import math
 import numpy as np
 from numpy.typing import NDArray
 
-from sdmbtl.selectors.models.smooth_effect import NOISES, covariance_spectrum, kernel_bases
-from sdmbtl.transfer import ObservedRows
+from sdmbtl.selectors.models.model import KnownRows
+from sdmbtl.selectors.models.smooth_effect import covariance_spectrum, kernel_bases
 
 #: Prior probability that a training run fails.
 FAILING = 0.02
-#: At most this share of the training runs is said to have failed.
-MOST_FAILED = 0.4
-#: At least this many training runs have not failed: fewer say nothing about one another.
-LEAST_SOUND = 3
-#: Policies that were evaluated on a smaller share of the targets are not judged.
-LEAST_EVALUATED = 0.25
-#: If the returns of the others span less than this share of the range, they are judged again.
-DWARFED = 0.1
-#: The search stops when the log likelihood is this much below that of the most likely set.
-HOPELESS = 50.0
-#: How often policies and targets are fitted in turn.
-FITTING_ROUNDS = 20
 #: Qualities that differ by less, as a share of the range of returns, count as equal.
 LEAST_NOISE = 0.01
+#: At least this many training runs have not failed: fewer say nothing about one another.
+LEAST_SOUND = 3
 
 
-def find_failed_runs(rows: ObservedRows) -> NDArray[np.bool_]:
+def find_failed_runs(rows: KnownRows) -> NDArray[np.bool_]:
     """(k,) which of the policies come from a training run that has probably failed.
 
-    Policies that were evaluated on a few targets only are not judged.
-
     Args:
-        rows: The rows so far, complete or in part.
+        rows: At least one row.
     """
-    failed = np.zeros(len(rows), dtype=bool)
-    judged = (~np.isnan(rows.returns)).mean(axis=1) >= LEAST_EVALUATED
-    returns = rows.returns[judged]
-    failed[judged] = _find_failed(rows.unit_sources[judged], returns, _qualities(returns))
-    return failed
-
-
-def _find_failed(
-    points: NDArray[np.float64], returns: NDArray[np.float64], qualities: NDArray[np.float64]
-) -> NDArray[np.bool_]:
-    """(k,) failures among the policies with these (k, N) returns and (k,) qualities."""
-    width = _range(returns)
-    if len(points) <= LEAST_SOUND or not width > 0:
-        return np.zeros(len(points), dtype=bool)
-    failed = low_outliers(points, qualities / width)
-    sound = ~failed
-    if _range(returns[sound]) < DWARFED * width:  # next to a huge failure others looked small
-        failed[sound] = _find_failed(points[sound], returns[sound], qualities[sound])
-    return failed
-
-
-def _range(returns: NDArray[np.float64]) -> float:
-    """The largest return minus the smallest, 0 if there are none."""
-    return float(np.nanmax(returns) - np.nanmin(returns)) if returns.size else 0.0
-
-
-def _qualities(returns: NDArray[np.float64]) -> NDArray[np.float64]:
-    """(k,) how good each policy is on the same targets, also if it was not tried on all of them."""
-    holes = np.isnan(returns)
-    if not holes.any():
-        return np.asarray(returns.mean(axis=1))
-    # Policies and targets explain the returns together: one after the other until both fit.
-    qualities = np.zeros(len(returns))
-    for _ in range(FITTING_ROUNDS):
-        left = np.where(holes, 0.0, returns - qualities[:, None])
-        difficulty = left.sum(axis=0) / np.maximum((~holes).sum(axis=0), 1)
-        left = np.where(holes, 0.0, returns - difficulty)
-        qualities = left.sum(axis=1) / (~holes).sum(axis=1)
-    return qualities
+    width = float(np.ptp(rows.returns))
+    if len(rows) <= LEAST_SOUND or not width > 0:
+        return np.zeros(len(rows), dtype=bool)
+    return low_outliers(rows.sources, rows.returns.mean(axis=1) / width)
 
 
 def low_outliers(points: NDArray[np.float64], values: NDArray[np.float64]) -> NDArray[np.bool_]:
@@ -97,13 +50,11 @@ def low_outliers(points: NDArray[np.float64], values: NDArray[np.float64]) -> ND
     """
     sample = _Sample(points, values)
     likelihood, outliers = sample.log_likelihood(), np.zeros(len(points), dtype=bool)
-    for _ in range(min(int(MOST_FAILED * len(points)), len(points) - LEAST_SOUND)):
+    for _ in range(min((len(points) - 1) // 2, len(points) - LEAST_SOUND)):
         sample.remove_lowest()
         reached = sample.log_likelihood()
         if reached > likelihood:
             likelihood, outliers = reached, sample.removed.copy()
-        elif reached < likelihood - HOPELESS:
-            break
     return outliers
 
 
@@ -119,7 +70,7 @@ class _Sample:
         self._values = values - values.mean()
         precisions, determinants = [], []
         for _, eigenvalues, vectors in kernel_bases(points):
-            spectrum = covariance_spectrum(eigenvalues, NOISES)
+            spectrum = covariance_spectrum(eigenvalues)
             precisions.append((vectors / spectrum[:, None]) @ vectors.T)
             determinants.append(np.log(spectrum).sum(axis=1))
         #: (settings, k, k) inverse covariances, rows and columns of removed values 0.

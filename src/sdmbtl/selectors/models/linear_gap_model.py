@@ -1,26 +1,17 @@
-"""Models with a linear gap: Mountain, additive, and additive with free policy quality.
-
-J(x, y) = g(y) + f(x) + slopes · |x - y| + noise, with g the difficulty of the target and f the
-quality of the policy. The models share the regression and differ in what may vary.
-"""
+"""Linear gap: returns change steadily with the distance between source and target."""
 
 from __future__ import annotations
 
-from abc import abstractmethod
-from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
 
-from sdmbtl.checks import check_bool, check_float
+from sdmbtl.checks import check_float
+from sdmbtl.contexts import ContextSpace
 from sdmbtl.errors import ModelError
-from sdmbtl.selectors.models.completed_rows import CompletedRows
-from sdmbtl.selectors.models.model import FittedModel, RowModel, RowPrediction
-from sdmbtl.selectors.models.smooth_effect import SmoothEffect
-from sdmbtl.transfer import Slopes
-from sdmbtl.transfer.detection import MOUNTAIN
+from sdmbtl.selectors.models.model import KnownRows, RowModel, Shape
 
 #: An explanation names this many dimensions, those with the steepest slopes.
 NAMED = 3
@@ -28,173 +19,101 @@ NAMED = 3
 
 @dataclass(frozen=True)
 class LinearGapModel(RowModel):
-    """Base of the models with a linear gap.
+    """J(x, y) = g(y) + slopes · abs(x - y) + quality(x).
+
+    The paper's gap has a slope for each side of a dimension. The difference of the two sides is
+    linear in x - y, so one part of it belongs to the difficulty g(y), the other to the quality of
+    the policy, which is a priori constant: a prior for symmetry. A priori all dimensions matter
+    equally, and performance does not rise with the distance.
 
     Attributes:
-        ridge: Weight of the ridge, relative to the number of pairs: dimensions that the rows say
-            little about get slopes near those presumed rather than extreme ones.
-        presume_fall: Whether a dimension in which no two sources differ is presumed to be like
-            all of them together; otherwise it is presumed flat.
+        ridge: Weight of the prior, relative to the number of pairs of policy and target.
     """
 
-    ridge: float = 2e-5
-    presume_fall: bool = True
+    ridge: float = 1e-4
 
-    #: Whether policies may differ by the same amount on all targets: noise and a smooth quality.
-    free_quality: ClassVar[bool] = False
-    #: What it assumes, as the first part of a sentence.
-    words: ClassVar[str]
+    name: ClassVar[str] = "linear-gap"
 
     def __post_init__(self) -> None:
         check_float("ridge", self.ridge, low=0.0, error=ModelError)
-        check_bool("presume_fall", self.presume_fall, error=ModelError)
 
-    @abstractmethod
-    def basis(self, dimensions: int) -> NDArray[np.float64]:
-        """(2 D, p) how the coefficients of the signed differences depend on the free ones."""
-
-    def fit(self, rows: CompletedRows) -> LinearGapFit:
-        """Estimate slopes, noise and quality."""
-        ridge = self.ridge * len(rows) * len(rows.space)
-        normal, moment, squares = rows.gaps.within(free_quality=self.free_quality)
-        basis = self.basis(rows.space.n_dimensions)
-        presumed = _common_fall(normal, moment, ridge) if self.presume_fall else 0.0 * moment
-        inner = basis.T @ normal @ basis
-        inner[np.diag_indices_from(inner)] += ridge
-        coefficients = presumed + basis @ np.linalg.solve(
-            inner, basis.T @ (moment - normal @ presumed)
-        )
-        left = squares - 2 * coefficients @ moment + coefficients @ normal @ coefficients
-        degrees = max((len(rows) - 1) * (len(rows.space) - 1), 1)
-        quality = (
-            SmoothEffect(rows.sources, rows.gaps.row_residuals(coefficients))
-            if self.free_quality
-            else None
-        )
-        return LinearGapFit(
-            rows,
-            coefficients,
-            np.diagonal(normal) > 0,
-            quality,
-            max(float(left), 0.0) / degrees,
-            self,
-        )
+    def fit(self, rows: KnownRows) -> LinearGap:
+        """Estimate slopes and difficulty by least squares, policies and targets removed first."""
+        units, (k, n) = rows.space.unit_targets, rows.returns.shape
+        distances = np.abs(rows.sources.T[:, :, None] - units.T[:, None])  # (D, k, N)
+        linear, _ = np.linalg.qr(np.hstack([np.ones((n, 1)), units]))
+        if k > 1:
+            features, returns = _without_effects(distances), _without_effects(rows.returns)
+        else:  # one row cannot tell difficulty from gap: a difficulty that is linear is removed
+            features = distances - (distances @ linear) @ linear.T
+            returns = rows.returns - (rows.returns @ linear) @ linear.T
+        features = features.reshape(len(distances), -1)
+        normal, moment = features @ features.T, features @ returns.ravel()
+        ridge = self.ridge * k * n
+        prior = min(float(moment.sum() / (normal.sum() + ridge)), 0.0)
+        inner = normal + ridge * np.eye(len(normal))
+        slopes = prior + np.linalg.solve(inner, moment - prior * normal.sum(axis=1))
+        difficulty = (rows.returns - np.tensordot(slopes, distances, 1)).mean(axis=0)
+        noise = float(((returns.ravel() - slopes @ features) ** 2).sum())
+        noise /= max((k - 1) * (n - 1), 1)
+        return LinearGap(rows.space, slopes, _shrunk(difficulty, linear, noise / k, single=k == 1))
 
 
-class MountainModel(LinearGapModel):
-    """The same slope on both sides of the source, no policy better than another."""
-
-    name = MOUNTAIN
-    words = "performance falls with the distance from the source, equally on both sides"
-
-    def basis(self, dimensions: int) -> NDArray[np.float64]:
-        """One slope for each dimension, with opposite signs on its two sides."""
-        return np.vstack([-np.eye(dimensions), np.eye(dimensions)])
-
-
-class AdditiveModel(LinearGapModel):
-    """A slope for each side; a policy quality that is linear in x is in the slopes already."""
-
-    name = "additive"
-    words = "a policy's return changes steadily with the distance from its source"
-
-    def basis(self, dimensions: int) -> NDArray[np.float64]:
-        """Two slopes for each dimension."""
-        return np.eye(2 * dimensions)
-
-
-class AdditiveQualityModel(AdditiveModel):
-    """As additive, and each policy is better or worse by the same amount on all targets.
-
-    The quality may be any smooth function of the source, and it varies from run to run.
-    """
-
-    name = "additive-quality"
-    free_quality = True
-    words = (
-        "some policies are better than others everywhere, and returns change steadily with the "
-        "distance from the source"
-    )
-
-
-class LinearGapFit(FittedModel):
-    """Slopes, target means and policy quality, estimated from complete rows.
+class LinearGap(Shape):
+    """Slopes and difficulty.
 
     Args:
-        rows: At least two rows.
-        coefficients: (2 D,) of [x - y]_- and [x - y]_+.
-        seen: (2 D,) whether the rows say anything about each.
-        quality: Smooth policy quality; None if policies differ by the slopes alone.
-        variance: Variance of a return around what the model says.
-        model: The model that was fitted.
-
-    Attributes:
-        slopes: Change of return per unit of distance, negative where performance falls.
+        space: The context space.
+        slopes: (D,) change of the return per unit of distance, negative where it falls.
+        difficulty: (N,) return on each target of a policy trained on it.
     """
 
     def __init__(
-        self,
-        rows: CompletedRows,
-        coefficients: NDArray[np.float64],
-        seen: NDArray[np.bool_],
-        quality: SmoothEffect | None,
-        variance: float,
-        model: LinearGapModel,
+        self, space: ContextSpace, slopes: NDArray[np.float64], difficulty: NDArray[np.float64]
     ) -> None:
-        self.space = rows.space
-        self.slopes = Slopes.of_coefficients(rows.space.names, coefficients, seen)
-        self.quality = quality
-        self.variance = variance
-        self._words = model.words
-        # left · [y - x]_+ + right · [x - y]_+ = right · (x - y) - (left + right) · [x - y]_-
-        means = rows.gaps.target_means - rows.gaps.target_features @ coefficients / len(rows)
-        self._target_part = means - rows.space.unit_targets @ self.slopes.right
+        self.space = space
+        self.slopes = slopes
+        self.difficulty = difficulty
 
-    def predict(
+    def returns(
         self, sources: NDArray[np.float64], targets: NDArray[np.intp] | slice
-    ) -> RowPrediction:
-        """Predict the returns of policies."""
+    ) -> NDArray[np.float64]:
+        """(m, n) returns of policies trained on (m, D) sources."""
         units = self.space.unit_targets[targets]
-        source_part = sources @ self.slopes.right
-        variance = np.full(len(sources), self.variance)
-        if self.quality is not None:
-            quality, row_variance = self.quality.predict(sources)
-            source_part = source_part + quality
-            variance = row_variance + variance
-        mean = np.add.outer(source_part, self._target_part[targets])
-        kinks = self.slopes.left + self.slopes.right
-        for d in np.flatnonzero(kinks):
-            below = np.subtract.outer(sources[:, d], units[:, d])
-            np.minimum(below, 0.0, out=below)
-            below *= -kinks[d]
-            mean += below
-        return RowPrediction(mean, variance)
+        returns = np.tile(self.difficulty[targets], (len(sources), 1))
+        for slope, source, unit in zip(self.slopes, sources.T, units.T, strict=True):
+            distance = np.subtract.outer(source, unit)
+            np.abs(distance, out=distance)
+            distance *= slope
+            returns += distance
+        return returns
 
     def explain(self) -> str:
-        """Describe the finding in a few words."""
-        sides = zip(self.slopes.names, self.slopes.left, self.slopes.right, strict=True)
-        return f"{self._words} ({describe_changes(sides)})"
+        """Describe the steepest slopes."""
+        steepest = np.argsort(-np.abs(self.slopes), kind="stable")[:NAMED]
+        changes = [f"{self.slopes[d]:+.3g} across {self.space.names[d]}" for d in steepest]
+        return f"returns change steadily with the distance, {', '.join(changes)}"
 
 
-def describe_changes(sides: Iterable[tuple[str, float, float]]) -> str:
-    """Describe the steepest changes of the return across the full range of a dimension.
+def _without_effects(values: NDArray[np.float64]) -> NDArray[np.float64]:
+    """(…, k, N) values, the means of policies and of targets removed."""
+    values = values - values.mean(axis=-1, keepdims=True)
+    return np.asarray(values - values.mean(axis=-2, keepdims=True))
+
+
+def _shrunk(
+    difficulty: NDArray[np.float64], linear: NDArray[np.float64], noise: float, *, single: bool
+) -> NDArray[np.float64]:
+    """(N,) difficulties, the part of them that is noise removed (empirical Bayes).
 
     Args:
-        sides: Name of each dimension, change on targets above the source, and below.
+        difficulty: (N,) estimates.
+        linear: (N, D + 1) orthonormal basis of the functions that are linear in the target.
+        noise: Variance of the estimates.
+        single: Whether they come from one row: then nothing but the linear part is known.
     """
-    steepest = sorted(sides, key=lambda side: -max(abs(side[1]), abs(side[2])))[:NAMED]
-    changes = [
-        f"{name} {above:+.3g}" + ("" if above == below else f" upwards, {below:+.3g} downwards")
-        for name, above, below in steepest
-    ]
-    return f"across the full range: {'; '.join(changes)}"
-
-
-def _common_fall(
-    normal: NDArray[np.float64], moment: NDArray[np.float64], ridge: float
-) -> NDArray[np.float64]:
-    """(2 D,) coefficients if performance fell equally in every dimension, 0 if it does not fall."""
-    dimensions = len(moment) // 2
-    distance = np.concatenate([-np.ones(dimensions), np.ones(dimensions)])
-    slope = (distance @ moment) / (distance @ normal @ distance + ridge)
-    return np.asarray(min(slope, 0.0) * distance)
+    trend = linear @ (linear.T @ difficulty)
+    rest = difficulty - trend
+    total = float((rest**2).mean())
+    share = 0.0 if single or not total > 0 else max(1.0 - noise / total, 0.0)
+    return np.asarray(trend + share * rest)

@@ -3,44 +3,81 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from dataclasses import dataclass, is_dataclass
+from dataclasses import dataclass
+from functools import cached_property
 from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
 
+from sdmbtl.contexts import ContextSpace
 from sdmbtl.json_data import as_json
-from sdmbtl.selectors.models.completed_rows import CompletedRows
+from sdmbtl.selectors.models.smooth_effect import SmoothEffect
+
+#: A standard deviation is never taken to be smaller than this share of the range of returns:
+#: rounding must not look like certainty.
+LEAST_SPREAD = 1e-4
 
 
 @dataclass(frozen=True)
-class RowPrediction:
-    """Expected returns of policies that were not trained yet.
+class KnownRows:
+    """Rows of the policies so far, as models see them.
 
     Attributes:
-        mean: (m, n) expected returns of m policies on n targets.
-        variance: (m,) variance of each return: what all returns of a row share (quality of
-            the policy, run-to-run variance) and what single returns differ by around it.
-        ceiling: The highest return to count on, for all or as (m, n).
+        space: The context space.
+        sources: (k, D) contexts the policies were trained on, in unit coordinates.
+        returns: (k, N) expected returns on every target.
+        own: (k,) the return of each policy on its own context.
     """
 
-    mean: NDArray[np.floating]
-    variance: NDArray[np.float64]
-    ceiling: NDArray[np.floating] | float = np.inf
+    space: ContextSpace
+    sources: NDArray[np.float64]
+    returns: NDArray[np.float64]
+    own: NDArray[np.float64]
+
+    def __len__(self) -> int:
+        return len(self.returns)
+
+    def only(self, which: slice | NDArray[np.bool_]) -> KnownRows:
+        """Return some of these rows."""
+        return KnownRows(self.space, self.sources[which], self.returns[which], self.own[which])
+
+    def shared(self, other: KnownRows) -> int:
+        """Count the rows at the start that are the same in both."""
+        count = min(len(self), len(other))
+        same = (self.sources[:count] == other.sources[:count]).all(axis=1)
+        same &= (self.returns[:count] == other.returns[:count]).all(axis=1)
+        same &= self.own[:count] == other.own[:count]
+        return count if same.all() else int(same.argmin())
+
+    @cached_property
+    def best(self) -> NDArray[np.float64]:
+        """(N,) best return so far on each target."""
+        return np.asarray(self.returns.max(axis=0))
+
+    @cached_property
+    def ceiling(self) -> float:
+        """The largest return seen."""
+        return float(self.returns.max())
+
+    @cached_property
+    def least_variance(self) -> float:
+        """The smallest variance that a return is taken to have."""
+        return max(LEAST_SPREAD * float(np.ptp(self.returns)), 1e-150) ** 2
 
 
-class FittedModel(ABC):
-    """A model with its parameters estimated from some rows."""
+class Shape(ABC):
+    """Returns of policies as a function of source and target, without their quality."""
 
     @abstractmethod
-    def predict(
+    def returns(
         self, sources: NDArray[np.float64], targets: NDArray[np.intp] | slice
-    ) -> RowPrediction:
-        """Predict the returns of policies.
+    ) -> NDArray[np.float64]:
+        """(m, n) expected returns.
 
         Args:
             sources: (m, D) contexts to train on, in unit coordinates.
-            targets: Which n targets to predict the returns on.
+            targets: The n targets to predict the returns on.
         """
 
     @abstractmethod
@@ -49,23 +86,56 @@ class FittedModel(ABC):
 
 
 class RowModel(ABC):
-    """A kind of regularity of transfer matrices, such as "performance falls with distance".
-
-    A model with settings is a frozen dataclass of them: what an ablation varies is a field, with
-    its default.
-    """
+    """A kind of regularity of transfer matrices, such as "returns fall with the distance"."""
 
     name: ClassVar[str]
-    #: Fewer rows than this tell nothing about it.
-    min_rows: ClassVar[int] = 2
 
     @abstractmethod
-    def fit(self, rows: CompletedRows) -> FittedModel:
-        """Estimate its parameters from at least `min_rows` rows."""
+    def fit(self, rows: KnownRows) -> Shape:
+        """Estimate the shape from at least one row."""
 
     def describe(self) -> dict[str, Any]:
-        """The model and its settings as JSON data, to recognise a configuration by.
+        """The model and its settings as JSON data: it is a frozen dataclass of them."""
+        return {"name": self.name, **as_json(self)}
 
-        Override it if your model has settings and is not a dataclass.
+
+class FittedModel:
+    """J(x, y) = shape(x, y) + quality(x) + noise.
+
+    The quality is a smooth function of the source, the same on all targets. Runs vary around it.
+
+    Args:
+        model: The kind of shape.
+        rows: The rows that it is fitted to.
+
+    Attributes:
+        shape: The shape.
+        variance: Variance of a single return around the rest of its row.
+    """
+
+    def __init__(self, model: RowModel, rows: KnownRows) -> None:
+        self.shape = model.fit(rows)
+        residuals = rows.returns - self.shape.returns(rows.sources, slice(None))
+        means = residuals.mean(axis=1)
+        residuals -= means[:, None]
+        # A shape has levels of its own on each target: one row's worth of freedom.
+        freedom = max(len(rows) - 1, 1) * max(len(rows.space) - 1, 1)
+        self.variance = max(float((residuals**2).sum()) / freedom, rows.least_variance)
+        self._quality = SmoothEffect(rows.sources, means)
+
+    def predict(
+        self, sources: NDArray[np.float64], targets: NDArray[np.intp] | slice
+    ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+        """Predict the returns of policies.
+
+        Args:
+            sources: (m, D) contexts to train on, in unit coordinates.
+            targets: The n targets to predict the returns on.
+
+        Returns:
+            (m, n) expected returns, and the (m,) variance that all returns of a row share.
         """
-        return {"name": self.name, **(as_json(self) if is_dataclass(self) else {})}
+        quality, row_variance = self._quality.predict(sources)
+        mean = self.shape.returns(sources, targets)
+        mean += quality[:, None]
+        return mean, row_variance

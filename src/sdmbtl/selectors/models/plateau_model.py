@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cache
 from itertools import combinations
@@ -14,15 +13,12 @@ from numpy.typing import NDArray
 from sdmbtl.checks import check_int, short_text
 from sdmbtl.contexts import ContextSpace
 from sdmbtl.errors import ModelError
-from sdmbtl.selectors.models.completed_rows import CompletedRows
-from sdmbtl.selectors.models.model import FittedModel, RowModel, RowPrediction
+from sdmbtl.selectors.models.model import KnownRows, RowModel, Shape
 from sdmbtl.selectors.models.smooth_effect import SmoothEffect
 from sdmbtl.wording import whole_percent
 
 #: Errors that differ by less, relative to the squares of the returns, count as equal.
 ROUNDING = 1e-12
-#: At least this many targets are fitted to, however many rows there are.
-LEAST_TARGETS = 32
 #: An explanation names this many directions, those with the shortest reaches.
 NAMED = 3
 
@@ -39,55 +35,57 @@ class PlateauModel(RowModel):
 
     Attributes:
         reaches: Reaches that are tried in each direction, in unit coordinates, the shortest
-            first; no limit is tried as well.
-        starts: Reaches of the dimensions that the searches start from; other directions start
-            without a limit.
-        sweeps: How often a search goes through all directions.
+            first; no limit is tried as well. The search starts from the last but one in the
+            dimensions, and without a limit in other directions.
+        sweeps: How often the search goes through all directions.
         far_share: Share of the policies that are worse on a target than a far policy.
-        combine_up_to: With more dimensions than these, only the dimensions are looked at: the
-            pairs of them are too many.
         pairs: Pairs of policy and target that the reaches are fitted to; more change little.
     """
 
     reaches: tuple[float, ...] = (0.05, 0.1, 0.2, 0.4, 0.8, 1.6)
-    starts: tuple[float, ...] = (0.8,)
     sweeps: int = 2
     far_share: float = 0.2
-    combine_up_to: int = 10
     pairs: int = 2000
 
     name: ClassVar[str] = "plateau"
 
     def __post_init__(self) -> None:
-        for name in ("reaches", "starts"):
-            given = getattr(self, name)
-            if not isinstance(given, list | tuple) or not given or list(given) != sorted(given):
-                raise ModelError(f"{name!r} must be an ascending list. Got {short_text(given)}.")
-            object.__setattr__(self, name, tuple(given))
-        for name, low in (("sweeps", 1), ("combine_up_to", 0), ("pairs", 1)):
-            check_int(name, getattr(self, name), low=low, error=ModelError)
+        given = self.reaches
+        if not isinstance(given, list | tuple) or len(given) < 2 or list(given) != sorted(given):
+            raise ModelError(f"'reaches' must be an ascending list. Got {short_text(given)}.")
+        object.__setattr__(self, "reaches", tuple(given))
+        for name in ("sweeps", "pairs"):
+            check_int(name, getattr(self, name), low=1, error=ModelError)
         if not self.reaches[0] > 0 or not 0 <= self.far_share < 1:
             raise ModelError("'reaches' must be above 0, 'far_share' at least 0 and below 1.")
-        if not set(self.starts) <= set(self.reaches):
-            raise ModelError(f"The 'starts' must be among the reaches {list(self.reaches)}.")
 
-    def fit(self, rows: CompletedRows) -> PlateauFit:
-        """Estimate both levels, the reaches and the quality of policies."""
-        far = _far_level(rows.returns, self.far_share)
-        own = SmoothEffect(rows.sources, rows.own)
-        trained_there = own.predict(rows.space.unit_targets)[0]
+    def fit(self, rows: KnownRows) -> Plateau:
+        """Estimate both levels and the reaches."""
+        # One more policy that is equally bad everywhere: few rows say little about single targets.
+        bad = np.full((1, len(rows.space)), np.quantile(rows.returns, self.far_share))
+        far = np.quantile(np.concatenate([rows.returns, bad]), self.far_share, axis=0)
+        trained_there, _ = SmoothEffect(rows.sources, rows.own).predict(rows.space.unit_targets)
         near = np.maximum(rows.best, np.minimum(trained_there, rows.ceiling))
-        shape = PlateauShape.fit(rows.space, rows.sources, rows.returns, far, near, self)
-        some = targets_to_fit(len(rows), len(rows.space), self.pairs)
-        residuals = rows.returns[:, some] - shape.returns(rows.sources, some)
-        means = residuals.mean(axis=1)
-        quality = SmoothEffect(rows.sources, means)
-        variance = float((residuals - means[:, None]).var())
-        return PlateauFit(shape, quality, variance)
+        some = _some_targets(len(rows.space), max(self.pairs // len(rows), 1))
+        directions = combine_directions(rows.space.n_dimensions)
+        squares = _square_by_side(
+            rows.sources @ directions.T, rows.space.unit_targets[some] @ directions.T
+        )
+        grid = np.array([*self.reaches, np.inf])
+        is_dimension = np.tile(np.count_nonzero(directions, axis=1) == 1, 2)
+        reaches = fit_reaches(
+            squares,
+            (rows.returns - far)[:, some],
+            (near - far)[some],
+            grid,
+            np.where(is_dimension, len(grid) - 3, len(grid) - 1),
+            self.sweeps,
+        )
+        return Plateau(rows.space, far, near, directions, reaches)
 
 
 @dataclass(frozen=True)
-class PlateauShape:
+class Plateau(Shape):
     """Levels and reaches.
 
     Attributes:
@@ -104,34 +102,6 @@ class PlateauShape:
     near: NDArray[np.float64]
     directions: NDArray[np.float64]
     reaches: NDArray[np.float64]
-
-    @classmethod
-    def fit(
-        cls,
-        space: ContextSpace,
-        sources: NDArray[np.float64],
-        returns: NDArray[np.float64],
-        far: NDArray[np.float64],
-        near: NDArray[np.float64],
-        model: PlateauModel,
-    ) -> PlateauShape:
-        """The shape with the reaches that fit best to the (k, N) returns of (k, D) sources."""
-        directions = combine_directions(
-            space.n_dimensions, space.n_dimensions <= model.combine_up_to
-        )
-        some = targets_to_fit(len(returns), len(space), model.pairs)
-        squares = _square_by_side(sources @ directions.T, space.unit_targets[some] @ directions.T)
-        is_dimension = np.tile(np.count_nonzero(directions, axis=1) == 1, 2)
-        grid = np.array([*model.reaches, np.inf])
-        reaches = fit_reaches(
-            squares,
-            (returns - far)[:, some],
-            (near - far)[some],
-            grid,
-            [np.where(is_dimension, model.reaches.index(s), len(grid) - 1) for s in model.starts],
-            model.sweeps,
-        )
-        return cls(space, far, near, directions, reaches)
 
     def returns(
         self, sources: NDArray[np.float64], targets: NDArray[np.intp] | slice
@@ -163,42 +133,14 @@ class PlateauShape:
         for d in limited:
             names = [self.space.names[i] for i in np.flatnonzero(self.directions[d])]
             limits.append(f"{whole_percent(changes[d])} of the range of {' and '.join(names)}")
-        return f"policies are good near their source: within about {'; '.join(limits)}"
-
-
-class PlateauFit(FittedModel):
-    """A shape, and what policies are better or worse than it says.
-
-    Args:
-        shape: Levels and reaches.
-        quality: How much better policies are, by the same amount on all targets.
-        variance: Variance of a return around what the model says.
-    """
-
-    def __init__(self, shape: PlateauShape, quality: SmoothEffect, variance: float) -> None:
-        self.shape = shape
-        self.quality = quality
-        self.variance = variance
-
-    def predict(
-        self, sources: NDArray[np.float64], targets: NDArray[np.intp] | slice
-    ) -> RowPrediction:
-        """Predict the returns of policies."""
-        quality, row_variance = self.quality.predict(sources)
-        mean = self.shape.returns(sources, targets)
-        mean += quality[:, None]
-        return RowPrediction(mean, row_variance + self.variance)
-
-    def explain(self) -> str:
-        """Describe the finding in a few words."""
-        return self.shape.explain()
+        return f"policies are good within about {', '.join(limits)}"
 
 
 @cache
-def combine_directions(dimensions: int, combined: bool) -> NDArray[np.float64]:
-    """(D², D) the dimensions, and the sum and the difference of any two; or (D, D) these alone."""
+def combine_directions(dimensions: int) -> NDArray[np.float64]:
+    """(D², D) the dimensions, and the sum and the difference of any two."""
     axes = np.eye(dimensions)
-    both = combinations(range(dimensions if combined else 0), 2)
+    both = combinations(range(dimensions), 2)
     pairs = [axes[i] + sign * axes[j] for i, j in both for sign in (1, -1)]
     directions = np.concatenate([axes, np.array(pairs).reshape(-1, dimensions) / np.sqrt(2.0)])
     directions.flags.writeable = False
@@ -213,20 +155,9 @@ def _square_by_side(
     return np.concatenate([np.minimum(differences, 0.0), np.maximum(differences, 0.0)]) ** 2
 
 
-def _far_level(returns: NDArray[np.float64], share: float) -> NDArray[np.float64]:
-    """(N,) the return that only the worst policies stay below, by interpolation; k >= 1."""
-    ordered = np.sort(returns, axis=0)
-    if len(returns) < 3:
-        return np.asarray(ordered[0])
-    place = share * (len(returns) - 1)
-    low = int(place)
-    return np.asarray(ordered[low] + (place - low) * (ordered[low + 1] - ordered[low]))
-
-
-def targets_to_fit(rows: int, targets: int, pairs: int) -> NDArray[np.intp]:
-    """Some targets, the same ones each time, so that there are not too many pairs."""
-    count = min(targets, max(pairs // rows, LEAST_TARGETS))
-    if count == targets:
+def _some_targets(targets: int, count: int) -> NDArray[np.intp]:
+    """Some targets, the same ones each time."""
+    if count >= targets:
         return np.arange(targets)
     return np.sort(np.random.default_rng(0).choice(targets, size=count, replace=False))
 
@@ -236,7 +167,7 @@ def fit_reaches(
     returns: NDArray[np.float64],
     heights: NDArray[np.float64],
     grid: NDArray[np.float64],
-    starts: Sequence[NDArray[np.intp]],
+    start: NDArray[np.intp],
     sweeps: int,
 ) -> NDArray[np.float64]:
     """Least squares over the grid of reaches, one side of a direction after another.
@@ -246,8 +177,8 @@ def fit_reaches(
         returns: (k, n) returns above the far level.
         heights: (n,) near minus far level.
         grid: (G,) reaches to choose from.
-        starts: (2 F,) numbers of reaches to begin with, once for each search.
-        sweeps: How often a search goes through all sides.
+        start: (2 F,) numbers of the reaches to begin with.
+        sweeps: How often the search goes through all sides.
 
     Returns:
         (2 F,) the best reaches found.
@@ -258,22 +189,18 @@ def fit_reaches(
     # Where there is nothing to tell reaches apart, rounding must not choose.
     slack = ROUNDING * float(wanted @ wanted)
     shapes = np.empty((len(grid), len(wanted)))
-    lowest, best = np.inf, starts[0]
-    for start in starts:
-        chosen = start.copy()
-        exponent = rates[chosen] @ sides
-        for _ in range(sweeps):
-            for side, distances in enumerate(sides):
-                exponent -= rates[chosen[side]] * distances
-                np.multiply.outer(rates, distances, out=shapes)
-                shapes += exponent
-                np.exp(shapes, out=shapes)
-                shapes *= tall
-                # The squared errors, up to the sum of the squares of what is wanted.
-                errors = np.einsum("ij,ij->i", shapes, shapes) - 2.0 * (shapes @ wanted)
-                if errors.min() < errors[chosen[side]] - slack:
-                    chosen[side] = int(np.argmin(errors))
-                exponent += rates[chosen[side]] * distances
-        if errors[chosen[side]] < lowest - slack:
-            lowest, best = errors[chosen[side]], chosen
-    return np.asarray(grid[best])
+    chosen = start.copy()
+    exponent = rates[chosen] @ sides
+    for _ in range(sweeps):
+        for side, distances in enumerate(sides):
+            exponent -= rates[chosen[side]] * distances
+            np.multiply.outer(rates, distances, out=shapes)
+            shapes += exponent
+            np.exp(shapes, out=shapes)
+            shapes *= tall
+            # The squared errors, up to the sum of the squares of what is wanted.
+            errors = np.einsum("ij,ij->i", shapes, shapes) - 2.0 * (shapes @ wanted)
+            if errors.min() < errors[chosen[side]] - slack:
+                chosen[side] = int(np.argmin(errors))
+            exponent += rates[chosen[side]] * distances
+    return np.asarray(grid[chosen])

@@ -28,33 +28,21 @@ NEGLIGIBLE = 1e-4
 class SmoothEffect:
     """Values of a function at some contexts, and what they say about it elsewhere.
 
-    Several functions that are equally smooth and noisy tell more about both together.
-
     Args:
         points: (k, D) contexts in unit coordinates.
-        values: (k,) noisy values of the function, or (k, c) of c functions.
-        noises: (s,) shares of the noise in the variance that are tried.
+        values: (k,) noisy values of the function.
     """
 
-    def __init__(
-        self,
-        points: NDArray[np.float64],
-        values: NDArray[np.float64],
-        noises: NDArray[np.float64] = NOISES,
-    ) -> None:
+    def __init__(self, points: NDArray[np.float64], values: NDArray[np.float64]) -> None:
         self.points = points
-        self._noises = noises
         self.mean = float(values.mean())
-        self._shape = values.shape[1:]
-        centred = (values - self.mean).reshape(len(values), -1)
-        k, functions = centred.shape
+        k = len(values)
         scores, self._parts = [], []
         for length, eigenvalues, vectors in kernel_bases(points):
-            spectrum = covariance_spectrum(eigenvalues, noises)
-            rotated = vectors.T @ centred
-            scale = ((rotated**2).mean(axis=1) / spectrum).mean(axis=1) + 1e-300
-            fit = -0.5 * k * np.log(scale) - 0.5 * np.log(spectrum).sum(axis=1)
-            scores.append(functions * fit)
+            spectrum = covariance_spectrum(eigenvalues)
+            rotated = vectors.T @ (values - self.mean)
+            scale = (rotated**2 / spectrum).mean(axis=1) + 1e-300
+            scores.append(-0.5 * k * np.log(scale) - 0.5 * np.log(spectrum).sum(axis=1))
             self._parts.append((length, vectors, spectrum, rotated, scale))
         weights = np.exp(np.array(scores) - np.max(scores))
         self.weights: NDArray[np.float64] = weights / weights.sum()
@@ -68,24 +56,21 @@ class SmoothEffect:
             points: (m, D) contexts in unit coordinates.
 
         Returns:
-            (m,) or (m, c) means and (m,) variances, noise included.
+            (m,) means and (m,) variances, noise included.
         """
-        mean = np.zeros((len(points), self._parts[0][3].shape[1]))
-        variance = np.zeros(len(points))
-        own, noises = _own_kernel(points), self._noises
-        signal = 1 - noises
+        mean, variance = np.full(len(points), self.mean), np.zeros(len(points))
+        own, signal = _own_kernel(points), 1 - NOISES
         for weights, (length, vectors, spectrum, rotated, scale) in zip(
             self.weights, self._parts, strict=True
         ):
-            variance += (weights * scale) @ signal * own + (weights * scale) @ noises
+            variance += (weights * scale) @ signal * own + (weights * scale) @ NOISES
             if (weights * signal).max() < NEGLIGIBLE:
                 continue
             cross = smooth_kernel(points, self.points, length) @ vectors
-            mean += cross @ (((weights * signal) @ (1.0 / spectrum))[:, None] * rotated)
+            mean += cross @ ((weights * signal) @ (1.0 / spectrum) * rotated)
             variance -= (cross**2) @ ((weights * scale * signal**2) @ (1.0 / spectrum))
         k = len(self.points)
-        means = self.mean + mean.reshape(len(points), *self._shape)
-        return means, np.maximum(variance, 0.0) * k / max(k - 1, 1)
+        return mean, np.maximum(variance, 0.0) * k / max(k - 1, 1)
 
 
 def kernel_bases(
@@ -107,12 +92,10 @@ def _kernel_bases(
     return tuple((length, *np.linalg.eigh(k)) for length, k in zip(LENGTHS, kernels, strict=True))
 
 
-def covariance_spectrum(
-    eigenvalues: NDArray[np.float64], noises: NDArray[np.float64]
-) -> NDArray[np.float64]:
+def covariance_spectrum(eigenvalues: NDArray[np.float64]) -> NDArray[np.float64]:
     """(s, k) eigenvalues of the covariance, for each share of the noise."""
-    signal = np.outer(1 - noises, np.maximum(eigenvalues, 0.0))
-    return np.asarray(signal + noises[:, None] + JITTER)
+    signal = np.outer(1 - NOISES, np.maximum(eigenvalues, 0.0))
+    return np.asarray(signal + NOISES[:, None] + JITTER)
 
 
 def smooth_kernel(
