@@ -49,10 +49,20 @@ def greet() -> None:
 '''
 POINTS = {
     "environments": {"Moon": "moon_plugin:Moon", "Broken": "moon_plugin:Gone"},
-    "selectors": {"dice": "moon_plugin:Dice", "broken": "no_such_module:Selector"},
+    "selectors": {"dice": "moon_plugin:Dice", "broken": "moon_exits:Selector"},
     "trainers": {"patience": "moon_plugin:Patience", "broken": "no_such_module:Trainer"},
     "commands": {"moon": "moon_plugin:app", "broken": "no_such_module:app"},
 }
+
+
+def make_distribution(site, name, groups):
+    info = site / f"{name}-1.0.dist-info"
+    info.mkdir()
+    (info / "METADATA").write_text(f"Metadata-Version: 2.1\nName: {name}\nVersion: 1.0\n")
+    lines = []
+    for group, points in groups.items():
+        lines += [f"[sdmbtl.{group}]", *(f"{point} = {where}" for point, where in points.items())]
+    (info / "entry_points.txt").write_text("\n".join(lines))
 
 
 @pytest.fixture(scope="module")
@@ -60,13 +70,8 @@ def site(tmp_path_factory):
     """A directory in which a distribution with plug-ins is installed; one of each is broken."""
     site = tmp_path_factory.mktemp("site")
     (site / "moon_plugin.py").write_text(MODULE)
-    info = site / "moon-1.0.dist-info"
-    info.mkdir()
-    (info / "METADATA").write_text("Metadata-Version: 2.1\nName: moon\nVersion: 1.0\n")
-    lines = []
-    for group, points in POINTS.items():
-        lines += [f"[sdmbtl.{group}]", *(f"{name} = {where}" for name, where in points.items())]
-    (info / "entry_points.txt").write_text("\n".join(lines))
+    (site / "moon_exits.py").write_text("raise SystemExit(0)")
+    make_distribution(site, "moon", POINTS)
     return site
 
 
@@ -92,7 +97,7 @@ def test_a_plugin_is_found_and_loaded_by_name(installed, group):
 @pytest.mark.parametrize("group", GROUPS)
 def test_a_broken_plugin_is_named_in_one_line(installed, group):
     _, (name, _) = POINTS[group].items()
-    with pytest.warns(UserWarning, match=f"{name}.*moon.*Error") as warned:
+    with pytest.warns(UserWarning, match=f"{name}.*moon.*(Error|Exit)") as warned:
         assert plugins.load(group, name) is None
     assert "\n" not in str(warned[0].message)
 
@@ -110,7 +115,7 @@ from sdmbtl.training.registry import trainer_class
 
 print("patience" in trainer_names(), trainer_class("patience").__name__)
 print(make_family("Moon").name, type(make_selector("dice", ContextSpace(x=range(3)))).__name__)
-for arguments in (["moon", "greet"], ["environments"], ["trainers"]):
+for arguments in (["moon", "greet"], ["environments"], ["trainers"], ["--help"]):
     result = CliRunner().invoke(app, arguments)
     assert result.exit_code == 0, result.output
     print(result.output)
@@ -124,6 +129,24 @@ for arguments in (["moon", "greet"], ["environments"], ["trainers"]):
     assert made.returncode == 0, made.stderr
     assert made.stdout.startswith("True Patience\nMoon Dice\nhello from a plug-in\n")
     assert "Moon" in made.stdout.split("plug-in\n", 1)[1]
-    broken = [line for line in made.stderr.splitlines() if "cannot be loaded" in line]
+    printed = made.stderr + made.stdout
+    broken = [line for line in printed.splitlines() if "cannot be loaded" in line]
     assert len(broken) == len(set(broken)), "each is named once"
     assert any("'broken' of 'moon'" in line for line in broken)
+
+
+def test_two_plugins_of_one_name_are_named(installed, tmp_path, monkeypatch):
+    make_distribution(tmp_path, "twin", {"trainers": {"patience": "moon_plugin:Patience"}})
+    monkeypatch.syspath_prepend(tmp_path)
+    with pytest.warns(UserWarning, match="Both .* have a plug-in 'patience' in trainers") as warned:
+        assert plugins.load("trainers", "patience") is not None
+    assert "'moon'" in str(warned[0].message)
+    assert "'twin'" in str(warned[0].message)
+
+
+def test_commands_of_plugins_are_imported_when_they_are_asked_for(site):
+    script = "from sdmbtl.cli import app; app(['renew', '--help'], standalone_mode=False); "
+    script += "import sys; assert 'moon_plugin' not in sys.modules; assert 'rich' in sys.modules"
+    path = [str(site), *sys.path]
+    words = [sys.executable, "-c", f"import sys; sys.path[:0] = {path!r}\n{script}"]
+    subprocess.run(words, check=True, capture_output=True)

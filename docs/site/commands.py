@@ -36,6 +36,7 @@ def _commands(
     """Yield every command with its panel and context; those of a group share its panel."""
     if not isinstance(parent.command, TyperGroup):
         return
+    parent.command.list_commands(parent)  # with those of plug-ins
     for name, command in parent.command.commands.items():
         context = typer.Context(command, info_name=name, parent=parent)
         own = panel or str(getattr(command, "rich_help_panel", ""))

@@ -3,11 +3,12 @@
     python lab/experiments/against_generalists.py [--data "CartPole wide"] [--only generalist-first]
         [--seeds 5] [--work runs/generalists]
 
-Six data sets, ten methods: the default study; one policy for the whole space, also with the context
-observed or on prioritised contexts; a committee of policies for groups of targets; the medoids of
-the targets; single contexts chosen by `predictive`, by M/GP-MBTL and at random; random regions. One
-unit is the trainer's default number of steps for one policy. Ten recorded episodes choose the
-policy of each target, ten new ones measure it, as a share of the range of returns.
+Six data sets, four methods: the default study; one policy for the whole space, also with the
+context observed or on prioritised contexts. One unit is the trainer's default number of steps for
+one policy. Every environment step of a study counts: training, evaluations, random actions. One
+policy needs no evaluations and pays for none; the scores of the prioritised contexts are free.
+Ten new episodes on each target measure the policy that is chosen for it, as a share of the range of
+returns.
 
 Measurements are kept in the work directory and not repeated; those of the default study are valid
 only for the code version that produced them. Written to results/generalists.json.

@@ -50,8 +50,6 @@ def study_coverage(
         space=space,
         selector=selector,
         trainer_options=options,
-        width=0,  # single contexts from scratch, as the paper trains
-        init="scratch",
         seed=seed,
     )
     study.run(budget=max(rounds))
@@ -87,8 +85,9 @@ def multi_task_coverage(name: str, seed: int, work: Path) -> dict[str, Any]:
     each = make_trainer("ppo", family, space).settings()["total_timesteps"]
     coverage = {}
     for k in ROUNDS:
-        trainer = make_trainer("ppo", family, space, observe_context=True, total_timesteps=k * each)
-        job = TrainingJob(space.targets, derived_seed(seed, "multi-task", k))
+        trainer = make_trainer("ppo", family, space, total_timesteps=k * each)
+        seed_of_policy = derived_seed(seed, "multi-task", k)
+        job = TrainingJob(space.targets, seed_of_policy, sees_context=True)
         policy = trainer.train([job])[0].policy
         episodes = derived_seed(seed, "coverage", k)
         returns = trainer.evaluate(policy, space.targets, episodes=EPISODES, seed=episodes)
@@ -101,9 +100,6 @@ METHODS: dict[str, Callable[..., dict[str, Any]]] = {
     "m/gp-mbtl": partial(study_coverage, selector="m/gp-mbtl"),
     "random": partial(study_coverage, selector="random"),
     "independent": partial(study_coverage, selector="independent"),
-    "m/gp-mbtl, context observed": partial(
-        study_coverage, selector="m/gp-mbtl", observe_context=True
-    ),
     "paper: m/gp-mbtl": partial(
         study_coverage, selector="m/gp-mbtl", space="paper", rounds=(1, 2, 3)
     ),

@@ -37,9 +37,9 @@ def run(environment: str, trainer_name: str, steps: int, seed: int) -> dict[str,
     """Train once and evaluate the policy."""
     space = ContextSpace(unused=[0.0, 1.0])
     family = FactoryFamily(lambda _: gymnasium.make(environment), space)
-    settings = TASKS[environment]["settings"] if trainer_name == "sb3" else {}
+    settings: dict[str, Any] = {"eval_episodes": 5}
     if trainer_name == "sb3":
-        settings = {**settings, "eval_every": max(steps // 10, 1)}
+        settings |= {**TASKS[environment]["settings"], "eval_every": max(steps // 10, 1)}
     trainer = make_trainer(trainer_name, family, space, total_timesteps=steps, **settings)
     begun = time.process_time()
     (training,) = trainer.train([TrainingJob(space.targets[:1], seed)])

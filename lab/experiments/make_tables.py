@@ -55,20 +55,13 @@ COVERAGE = {
     "m/gp-mbtl, context observed": "`m/gp-mbtl`, policies that see the context",
 }
 #: Rows of the table of regions that no other comparison has.
-ORACLES = {
+REGION_METHODS = {
+    "points: predictive": "single contexts: `predictive`",
+    "points: random": "single contexts: random",
+    "regions: random": "random regions",
     "oracle: points": "oracle: points, all rows known",
     "oracle: regions": "oracle: regions, all rows known",
 }
-#: Data set of regions -> the same environment in the comparison by real training.
-REGION_DATA = {
-    "regions-cartpole-wide": "CartPole wide",
-    "regions-cartpole-forces": "CartPole forces",
-    "regions-cartpole-everything": "CartPole everything",
-    "regions-pendulum": "Pendulum",
-    "regions-acrobot": "Acrobot",
-    "regions-mountain-car": "MountainCar",
-}
-REGION_MARKS = (2, 4, 12)
 #: Columns of the comparison with Optuna: name in the result file -> title.
 TOOLS = {
     "random": "random",
@@ -329,7 +322,7 @@ def learning_table() -> str:
 def regions_table() -> str:
     """Show coverage on the data sets of regions, by simulation: methods x units."""
     result = read_result("regions")
-    titles = {**comparison.TITLES, **ORACLES}
+    titles = {**comparison.TITLES, **REGION_METHODS}
     tables = []
     for name, data in result["data"].items():
         title = f"{name}, {data['targets']} targets, {counted(data['seeds'], 'seed')}, units:"
@@ -339,26 +332,6 @@ def regions_table() -> str:
             rows.append([titles[method], *(_cell(mean) for mean in means)])
         tables.append(markdown_table([title, *map(str, result["marks"])], rows))
     return "\n\n".join(tables)
-
-
-def regions_real_table() -> str:
-    """Compare coverage by simulation with coverage by real training."""
-    result, real = read_result("regions"), comparison.Comparison.load()
-    rows = []
-    for name, data in result["data"].items():
-        measured = REGION_DATA[name]
-        for method in real.methods(measured) if measured in real.data else ():
-            if method not in data["methods"]:
-                continue
-            means = np.mean(data["methods"][method]["coverage"], axis=0)
-            cells = []
-            for mark in REGION_MARKS:
-                found = real.estimate(measured, method, mark)
-                cells.append(f"{means[result['marks'].index(mark)]:.3f}")
-                cells.append("–" if found is None else f"{found.mean:.3f}")
-            rows.append([measured, comparison.TITLES[method], *cells])
-    heads = [f"{kind}, {mark} units" for mark in REGION_MARKS for kind in ("simulated", "real")]
-    return markdown_table(["", "", *heads], rows, labels=2)
 
 
 def walker_table() -> str:
@@ -463,12 +436,8 @@ TABLES: dict[str, Callable[[], str]] = {
     "learning": learning_table,
     "first": _compared(comparison.first_table),
     "generalists": _compared(comparison.data_tables),
-    "generalists-summary": _compared(comparison.summary_table),
-    "generalists-targets": _compared(comparison.targets_table),
     "generalists-lead": _compared(comparison.lead_table),
-    "alternatives": _compared(comparison.alternatives_table),
     "regions": regions_table,
-    "regions-real": regions_real_table,
     "walker-specialists": walker_table,
     "traffic-crossing": traffic_crossing_table,
     "traffic-portfolio": traffic_portfolio_table,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import os
 import signal
 import sys
@@ -21,6 +22,9 @@ def main() -> None:
             f"The command line needs {error.name!r}, which is not installed. "
             "Install it with: pip install 'sdmbtl[cli]'"
         )
+    for stream in (sys.stdout, sys.stderr):  # a terminal may not have all characters
+        if isinstance(stream, io.TextIOWrapper):
+            stream.reconfigure(errors="backslashreplace")
     try:
         app()
     except SystemExit as end:

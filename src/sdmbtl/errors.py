@@ -8,6 +8,10 @@ from sdmbtl.wording import printable
 _HERE = str(Path(__file__).parent)
 
 
+#: Characters of a message of somebody's code that are kept: it may hold an array, or a file.
+MOST_TEXT = 2_000
+
+
 class SdmbtlError(Exception):
     """Base of every error this package raises on purpose."""
 
@@ -136,7 +140,23 @@ def failing_line(error: BaseException) -> str | None:
     return None
 
 
-def describe_failure(error: BaseException) -> str:
-    """Describe an error of somebody's code: its type, its message, and the line that raised it."""
-    line = failing_line(error)
-    return f"{type(error).__name__}: {error}" + ("" if line is None else f" ({line})")
+def error_text(error: BaseException) -> str:
+    """Return type and message of an error of somebody's code; long messages are cut."""
+    try:
+        message = str(error)
+    except Exception as second:  # noqa: BLE001 - anything may be wrong with code of others
+        message = f"(no message: {type(second).__name__})"
+    if len(message) > MOST_TEXT:
+        message = f"{message[: MOST_TEXT // 2]} ... {message[-MOST_TEXT // 2 :]}"
+    return f"{type(error).__name__}: {message}"
+
+
+def describe_failure(error: BaseException, line: str | None = None) -> str:
+    """Describe an error of somebody's code: its type, its message, and the line that raised it.
+
+    Args:
+        error: The error.
+        line: The line to name if the error was not raised in somebody's code.
+    """
+    line = failing_line(error) or line
+    return error_text(error) + ("" if line is None else f" ({line})")

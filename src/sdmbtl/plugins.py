@@ -15,8 +15,20 @@ from typing import Any
 
 @cache
 def installed(group: str) -> dict[str, EntryPoint]:
-    """Return the entry points of a group by name, without importing them."""
-    return {point.name: point for point in entry_points(group=f"sdmbtl.{group}")}
+    """Return the entry points of a group by name, without importing them.
+
+    Of several with one name the first is taken, with a warning.
+    """
+    found: dict[str, EntryPoint] = {}
+    for point in entry_points(group=f"sdmbtl.{group}"):
+        first = found.setdefault(point.name, point)
+        if first is not point:
+            warnings.warn(
+                f"Both {_package(first)} and {_package(point)} have a plug-in {point.name!r} in "
+                f"{group}; the one of {_package(first)} is used.",
+                stacklevel=2,
+            )
+    return found
 
 
 @cache
@@ -30,10 +42,13 @@ def load(group: str, name: str) -> Any:
     point = installed(group)[name]
     try:
         return point.load()
-    except Exception as error:  # noqa: BLE001 - anything may be wrong with code of others
-        distribution = "an unknown package" if point.dist is None else repr(point.dist.name)
+    except (Exception, SystemExit) as error:  # noqa: BLE001 - anything may be wrong with it
         reason = " ".join(f"{type(error).__name__}: {error}".split())
         warnings.warn(
-            f"The plug-in {name!r} of {distribution} cannot be loaded: {reason}", stacklevel=2
+            f"The plug-in {name!r} of {_package(point)} cannot be loaded: {reason}", stacklevel=2
         )
         return None
+
+
+def _package(point: EntryPoint) -> str:
+    return "an unknown package" if point.dist is None else repr(point.dist.name)

@@ -36,7 +36,12 @@ def test_a_tracker_gets_curves_and_what_they_add_up_to(tmp_path):
     study, path = open_small(tmp_path / "study"), tmp_path / "log.jsonl"
     study.run(budget=2, callbacks=[log_to()(JsonLines(path), study)])
     records = [json.loads(line) for line in path.read_text().splitlines()]
-    assert [record["step"] for record in records] == [2048, 4096, 4096, 6144, 8192, 8192]
+    begun = study.random_actions.steps
+    first = begun + 4096 + study.trials[0].run.evaluation_steps
+    assert [record["step"] for record in records] == [
+        *(begun + 2048, begun + 4096, first),
+        *(first + 2048, first + 4096, study.steps),
+    ]
     curves = [value for trial in study.trials for _, value in trial.run.curve]
     assert [r["mean_return"] for r in records if "policy" in r] == curves
     best = [entry["performance"] for entry in study.status()["rounds"]]

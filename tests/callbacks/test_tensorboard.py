@@ -3,6 +3,7 @@
 import sys
 
 import gymnasium
+import numpy as np
 import pytest
 from small_study import open_small
 
@@ -24,8 +25,9 @@ def single(pairs):
 
 
 def coverages(study):
-    rounds = study.status()["rounds"]
-    return [(4096 * (n + 1), entry["coverage"]) for n, entry in enumerate(rounds)]
+    played = [4096 + trial.run.evaluation_steps for trial in study.trials]
+    steps = study.random_actions.steps + np.cumsum(played)
+    return [(n, e["coverage"]) for n, e in zip(steps, study.status()["rounds"], strict=True)]
 
 
 def interrupt_second_policy(event):
@@ -64,8 +66,7 @@ def test_an_evaluation_is_written_once_at_its_step(tmp_path):
         tmp_path / "study",
         lambda context: gymnasium.make("Pendulum-v1", g=context["g"], max_episode_steps=20),
         space=ContextSpace(g=[5.0, 10.0]),
-        width=0,
-        init="scratch",
+        selector="random",
         episodes=1,
         trainer_options={
             "total_timesteps": 1024,

@@ -10,7 +10,7 @@ __all__ = ["command", "own_signals", "tiny"]
 
 @pytest.fixture(scope="session")
 def trained(tmp_path_factory, command, tiny):
-    """A generalist in two halves and a specialist, and the output of their run; not to change."""
+    """A generalist and two policies that start from it, and the output of their run."""
     path = tmp_path_factory.mktemp("studies") / "cartpole"
     same = ("run", "CartPole", "--space", tiny, *QUICK, "--seed", 1, "--out", path)
     return path, command(*same, "--budget", 3)

@@ -54,6 +54,18 @@ def test_policies_that_were_trained_elsewhere(command, tmp_path):
     data = command.json("portfolio", study.path, "--context", "a=0")
     assert (data["choice"]["policy"], data["return_range"]) == (1, [0, 20])
     command("portfolio", study.path, "--export", tmp_path / "out")
+    without = Study.open(tmp_path / "without", space=ContextSpace(a=[0.0, 1.0], b=[0.0, 1.0]))
+    without.tell({"a": 0.0, "b": 0.0}, [[1, 2], [2, 1], [3, 4], [7, 5]])
+    figure = tmp_path / "map.svg"
+    words = ("--context", "a=0 b=0", "--figure", figure)
+    shown = (
+        command("portfolio", without.path, *words).stdout + command("status", without.path).stdout
+    )
+    assert f"Wrote {figure}." in shown
+    assert "%" not in shown.replace("20 %", "")
+    assert "cover" not in figure.read_text().replace("badly covered", "")
+    assert "[returns]" in command.error("portfolio", without.path, "--smallest", 0.01)
+    command("portfolio", without.path, "--smallest", 0)
     with pytest.raises(PortfolioError, match="trained elsewhere"):
         Portfolio.load(tmp_path / "out").policy_for([0.0])
 

@@ -56,11 +56,11 @@ def test_options_become_the_configuration(command, tiny, tmp_path, runs):
         *("--selector", "generalist-first", "--selector-option", "width=0.25"),
         *("--option", "physics=carl", "--set", "learning_rate=0.002", "--set", "hidden_sizes=[8]"),
         *("--budget", 2, "--total-steps", 9, "--time", "1m", "--min-gain", 0.5, "--join"),
-        *("--jobs", 2, "--eval-processes", 3, "--executor", "ray"),
+        *("--evaluate", "all", "--jobs", 2, "--executor", "ray"),
         *("--executor-option", "address=auto", "--executor-option", "time_limit=60"),
     )
     configuration = Study.open(tmp_path / "s").configuration
-    assert configuration.episodes == 2
+    assert (configuration.episodes, configuration.evaluate) == (2, "all")
     assert configuration.selector["name"] == "generalist-first"
     assert configuration.selector["options"]["width"] == 0.25
     assert configuration.family["options"]["physics"] == "carl"
@@ -73,7 +73,6 @@ def test_options_become_the_configuration(command, tiny, tmp_path, runs):
             "time_limit": 60.0,
             "min_gain": 0.5,
             "jobs": 2,
-            "eval_processes": 3,
             "executor": "ray",
             "join": True,
             "executor_options": {"address": "auto", "time_limit": 60},
@@ -101,10 +100,11 @@ def test_defaults_levels_and_seeds(command, tmp_path, monkeypatch, runs):
         *[("--min-gain", value) for value in ("-1", "nan", "2", "some")],
         *[("--budget", value) for value in ("0", "1.5", "many")],
         *[(name, "0") for name in ("--total-steps", "--episodes", "--steps", "--levels")],
-        *[(name, "0") for name in ("--jobs", "--eval-processes", "--seeds")],
+        *[(name, "0") for name in ("--jobs", "--seeds")],
         *[("--seed", value) for value in ("-1", "x")],
         ("--tensorboard", __file__),
         ("--executor", "rays"),
+        ("--evaluate", "some"),
         ("--executor-option", "address"),
         ("--set", "num_stepz=1"),
         ("--option", "phys=carl"),
@@ -152,7 +152,7 @@ def test_signals_end_a_run_cleanly(number, status, command, copied, monkeypatch)
     monkeypatch.setattr(Study, "run", run)
     before = signal.getsignal(number)
     result = command("resume", copied, "--time", "1h", status=status)
-    assert "Interrupted; 3 policies are kept." in result.stderr
+    assert "Interrupted; everything so far is kept." in result.stderr
     assert result.stderr.rstrip().endswith(f"sdmbtl resume {copied}")
     assert signal.getsignal(number) is before
 
@@ -189,8 +189,9 @@ def test_policies_that_are_elsewhere(command, tiny, tmp_path):
 def test_returns_reach_the_portfolio(command, trained):
     study = Study.open(trained[0])
     status = command.json("status", trained[0])
-    assert status["coverage"] == pytest.approx(np.mean(study.selector.rows.best) / 500)
+    assert status["coverage"] == pytest.approx(np.mean(study.selector.expected_best) / 500)
     first, second, third = status["rounds"]
-    assert (first["width"], first["parent"], second["parent"]) == (1.0, None, 0)
-    assert third["width"] < 1
-    assert status["steps"] == sum(entry["steps"] for entry in status["rounds"])
+    assert (first["width"], first["parent"], second["width"]) == (1.0, None, 1.0)
+    assert third["parent"] in (0, 1)
+    assert status["training_steps"] == sum(entry["steps"] for entry in status["rounds"])
+    assert status["steps"] == status["training_steps"] + status["evaluation_steps"]

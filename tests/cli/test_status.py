@@ -31,7 +31,10 @@ def test_policies_and_next_commands(command, trained):
     table, summary, commands = text.split("\n\n")
     assert table.split()[:4] == ["#", "trained", "on", "from"]
     assert [line[0] for line in table.splitlines()[1:] if line[0] != " "] == ["0", "1", "2"]
-    assert "3 policies" in summary
+    steps = command.json("status", path)
+    kinds = f"{steps['training_steps']:,} training, {steps['evaluation_steps']:,} evaluation"
+    assert f"3 policies, {steps['steps']:,} steps ({kinds})" in " ".join(summary.split())
+    assert steps["evaluation_steps"] > 0
     assert "Why policy 2: " in summary
     assert f"sdmbtl portfolio {path} --export OUT" in commands
     assert f"sdmbtl resume {path} --budget 15" in commands
@@ -78,24 +81,21 @@ def test_targets_with_partial_rows(command, tmp_path):
     study.tell({"a": 2.0}, [50, 60, 70, nan, nan, nan])
     study.tell({"a": 4.0}, [10, nan, 12, 11, nan, nan])
     targets = command.json("status", study.path, "--show", "targets")
-    assert (targets[3]["policy"], targets[3]["predicted_policy"]) == (1, 0)
-    assert targets[3]["predicted_return"] > targets[3]["mean_return"] == 11
-    assert (targets[4]["policy"], targets[4]["predicted_policy"]) == (None, 0)
-    assert targets[0]["predicted_return"] == targets[0]["mean_return"] == 50
-    text = command("status", study.path, "--show", "targets").stdout
-    assert "predicted" in text
-    assert "3 of 6" in command("status", study.path).stdout
+    assert [target["policy"] for target in targets] == [0] * 6
+    assert [target["episodes"] for target in targets] == [1, 1, 1, 0, 0, 0]
+    assert all(10 <= target["expected_return"] <= 70 for target in targets)
+    assert targets[3]["expected_return"] > 11, "where only the other policy was evaluated"
+    assert "The returns of 2 tasks are predicted." in command("status", study.path).stdout
 
 
 def test_targets_in_the_order_of_a_row(command, tmp_path):
     study = told(tmp_path / "s", LINE, [[1, 2, 3, 4, 5, 6]])
     targets = command.json("status", study.path, "--show", "targets")
-    assert [t["mean_return"] for t in targets] == [1, 2, 3, 4, 5, 6]
+    assert [t["expected_return"] for t in targets] == [1, 2, 3, 4, 5, 6]
     assert [t["context"]["a"] for t in targets] == [0, 1, 2, 3, 4, 5]
     assert {t["policy"] for t in targets} == {0}
     text = command("status", study.path, "--show", "targets").stdout
     assert len(text.splitlines()) == 7
-    assert "predicted" not in text
 
 
 def test_learning_curves_as_csv(command, trained, tmp_path):

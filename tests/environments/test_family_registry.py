@@ -208,7 +208,7 @@ def test_render_modes_go_to_functions_that_take_them():
     env.reset(seed=0, options={"context": {"gravity": 5.0}})
     assert env.render().shape == (500, 500, 3)
     env.close()
-    with pytest.raises(FamilyError, match="cannot render: it has no parameter 'render_mode'"):
+    with pytest.raises(FamilyError, match="cannot be filmed: it has no parameter 'render_mode'"):
         FactoryFamily(pendulum, SPACE).make(render_mode="rgb_array")
 
 

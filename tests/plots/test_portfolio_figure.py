@@ -37,9 +37,7 @@ def test_slices_and_a_curve(space, slices):
     assert sum(len(axes.lines) for axes in maps) == stars
     across = 0 if space.n_dimensions == 2 else 1
     assert maps[0].images[0].get_array().shape[:2] == space.shape[across : across + 2][::-1]
-    assert curve.lines[0].get_ydata()[-1] == pytest.approx(
-        np.max([m.returns[:, 0] for m in portfolio(space)], axis=0).mean() * 10
-    )
+    assert curve.lines[0].get_ydata()[-1] == pytest.approx(portfolio(space).mean_return * 10)
 
 
 GRID = ContextSpace(a=range(9), b=range(5), c=range(5))

@@ -187,7 +187,7 @@ def test_foreign_files_are_refused(content):
 def test_files_that_say_something_else_are_refused(content):
     with pytest.raises(PolicyError, match="format version 99; this release reads 1"):
         policy_from_bytes(rewritten(content, version=99))
-    with pytest.raises(PolicyError, match="kind 'oracle'; known: mlp, stable-baselines3"):
+    with pytest.raises(PolicyError, match="kind 'oracle'; known: mlp, distilled, "):
         policy_from_bytes(rewritten(content, kind="oracle"))
     for changes in ({"notes": None}, {"description": {}}, {"description": [1]}):
         with pytest.raises(PolicyError, match="damaged"):

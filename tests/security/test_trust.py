@@ -138,6 +138,15 @@ def test_trust_on_the_command_line_or_by_a_variable(study, tmp_path, monkeypatch
     assert "no finished policies yet" in command.error("evaluate", other)
 
 
+def test_a_film_of_a_study_of_ones_own_needs_no_word(study, tmp_path):
+    Study.open(study).tell([5.0], [1.0, 2.0])
+    other = shutil.copytree(study, tmp_path / "other")
+    assert "If you trust it: --trust" in command.error("play", other)
+    assert not was_imported()
+    assert "trained elsewhere" in command.error("play", study)
+    assert was_imported()
+
+
 def test_looking_imports_nothing(study, tmp_path):
     other = shutil.copytree(study, tmp_path / "other")
     for words in (["status"], ["status", "--show", "targets"], ["ask"]):

@@ -85,6 +85,7 @@ def main(place, kills, jobs, seed):
         wrong += faults(path)
         wrong += ["another outcome"] if jobs == 1 and outcome(path) != reference else []
         shutil.rmtree(path)
+        print(f"{killed} killed, {studies} studies, wrong: {wrong}", file=sys.stderr, flush=True)
     print(json.dumps({"jobs": jobs, "killed": killed, "studies": studies, "wrong": wrong}))
 
 

@@ -10,9 +10,13 @@ TRAINER = {"total_timesteps": 4096, "eval_every": 1, "update_epochs": 2, "eval_e
 
 
 #: A study of points, each trained from scratch, as in the paper.
-POINTS = {"width": 0, "init": "scratch"}
+POINTS = {"selector": "predictive"}
 #: One of a generalist and specialists.
-REGIONS = {"width": 0.25, "init": "auto", "specialist_steps": 2048, "region_contexts": 3}
+REGIONS = {
+    "selector": "generalist-first",
+    "selector_options": {"width": 0.75},
+    "region_contexts": 3,
+}
 
 
 def open_small(path, **changes):

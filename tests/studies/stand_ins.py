@@ -60,7 +60,7 @@ STAND_INS = (
 def make_study(path, **options):
     """Make a study of many points, of which two at once are trained."""
     space = ContextSpace(length=np.linspace(0.1, 2.0, 64))
-    chosen = {"selector": "random", "width": 0, "episodes": 2, "batch": 2, **options}
+    chosen = {"selector": "random", "episodes": 2, "batch": 2, **options}
     return Study.open(path, "CartPole", space=space, **chosen)
 
 

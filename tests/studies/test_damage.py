@@ -12,7 +12,7 @@ import pytest
 from small_study import open_small, outcome
 
 from sdmbtl import ContextSpace
-from sdmbtl.errors import DamagedStudyError, StudyError
+from sdmbtl.errors import BusyError, DamagedStudyError, StudyError
 from sdmbtl.studies import Study, store
 from sdmbtl.studies.doctor import examine, repair
 from sdmbtl.studies.store import StudyStore
@@ -89,7 +89,7 @@ def test_older_copy_loses_only_what_came_later(copied, reference, tmp_path):
 
 
 @pytest.mark.parametrize("how", ["missing", "damaged"])
-def test_lost_policy(how, copied, reference):
+def test_lost_policy(how, copied, finished):
     file = copied / "policies" / "0001.safetensors"
     if how == "missing":
         file.unlink()
@@ -110,11 +110,11 @@ def test_lost_policy(how, copied, reference):
     study.run(budget=4)
     assert examine(copied).findings == diagnosis.findings, "it is trained again on request only"
     study.run(budget=4, retrain_missing=True)
-    assert outcome(study) == reference
+    assert outcome(study) == outcome(finished)
     assert examine(copied).healthy
 
 
-def test_policy_lost_before_evaluation(tmp_path, reference):
+def test_policy_lost_before_evaluation(tmp_path, finished):
     path = tmp_path / "study"
 
     def stop(event):
@@ -126,7 +126,7 @@ def test_policy_lost_before_evaluation(tmp_path, reference):
         study.run(budget=4, callbacks=[stop])
     study.policy_path(1).unlink()
     study.run(budget=4)
-    assert outcome(study) == reference
+    assert outcome(study) == outcome(finished)
 
 
 def test_damage_never_reaches_the_copy(copied, reference):
@@ -207,6 +207,39 @@ def test_a_study_that_is_moved_or_linked_is_not_written(copied, tmp_path):
     with pytest.raises(StudyError, match="No such file"):
         study.ask()
     assert len(Study.open(tmp_path / "moved").trials) == 4
+
+
+@pytest.mark.parametrize(
+    ("code", "kind"),
+    [
+        ("SQLITE_PROTOCOL", BusyError),
+        ("SQLITE_BUSY", BusyError),
+        ("SQLITE_NOMEM", StudyError),
+        ("SQLITE_IOERR", StudyError),
+        ("SQLITE_FULL", StudyError),
+        ("SQLITE_CORRUPT", DamagedStudyError),
+        ("SQLITE_NOTADB", DamagedStudyError),
+        ("", StudyError),
+    ],
+)
+def test_trouble_around_a_file_is_not_damage(code, kind, tmp_path):
+    study = Study.open(tmp_path / "study", space=ContextSpace(x=[0.0, 1.0]))
+
+    class Failing:
+        in_transaction = False
+
+        def execute(self, *_):
+            error = sqlite3.OperationalError("no luck")
+            error.sqlite_errorcode = getattr(sqlite3, code)
+            raise error
+
+    study.close()
+    if code:
+        study.store._database = Failing()
+    for use in (study.store.facts, study.ask):
+        with pytest.raises(StudyError) as caught:
+            use()
+        assert type(caught.value) is kind
 
 
 def test_the_doctor_runs_no_foreign_code(tmp_path, monkeypatch):

@@ -7,9 +7,17 @@ from gymnasium import spaces
 
 from sdmbtl import ContextSpace
 from sdmbtl.environments import GymnasiumFamily, make_family
-from sdmbtl.errors import ConfigurationError, FamilyError, SdmbtlError, TrainerError, TrainingError
+from sdmbtl.errors import (
+    BusyError,
+    ConfigurationError,
+    FamilyError,
+    SdmbtlError,
+    TrainerError,
+    TrainingError,
+)
 from sdmbtl.studies import Study
 from sdmbtl.studies.environment import ENVIRONMENTS
+from sdmbtl.studies.leases import LeaseKeeper
 from sdmbtl_crops.weather import load_weather
 
 SPACE = ContextSpace(gravity=[5.0, 10.0, 20.0])
@@ -172,6 +180,13 @@ def test_another_release_is_a_warning_and_an_edit_must_be_accepted(tmp_path):
     assert edited.n_finished == len(edited.trials) == 1
 
     accepted = Study.open(path, accept_changes=True)
+    checkpoint = path / "checkpoints" / "0001.npz"
+    checkpoint.parent.mkdir(exist_ok=True)
+    checkpoint.touch()
+    with LeaseKeeper(study.store), pytest.raises(BusyError):
+        accepted.run(budget=2)  # a run at work trains in the old environments
+    assert checkpoint.exists()
+    assert len(study.store.facts()[ENVIRONMENTS]) == 1
     accepted.run(budget=2)
     (change,) = Study.open(path).status()["environment_changes"]
     assert change["policies"] == 1

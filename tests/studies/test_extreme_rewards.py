@@ -9,7 +9,7 @@ from sdmbtl.studies import Study
 def test_a_run_continues_after_it(tmp_path, monkeypatch):
     monkeypatch.setenv(TROUBLES, str(tmp_path / "troubles.json"))
     set_troubles({})
-    study = open_rough(tmp_path / "study", selector="gp-mbtl", width=0, init="scratch")
+    study = open_rough(tmp_path / "study", selector="gp-mbtl")
 
     def spoil(event):  # while policies are evaluated
         if event.stage in ("asked", "trained"):

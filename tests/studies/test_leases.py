@@ -12,7 +12,7 @@ import pytest
 from sdmbtl import ContextSpace
 from sdmbtl.errors import BusyError, SelectorError, StudyError, UnknownTrialError
 from sdmbtl.studies import Study, leases
-from sdmbtl.studies.doctor import examine
+from sdmbtl.studies.doctor import examine, repair
 from sdmbtl.studies.leases import Lease, LeaseKeeper, grant
 
 ROW = np.arange(8.0)
@@ -202,7 +202,7 @@ import os, sys, time
 from sdmbtl.studies import Study
 from sdmbtl.studies.leases import LeaseKeeper
 study = Study.open(sys.argv[1])
-with LeaseKeeper(study.store, 1e6) as keeper:
+with LeaseKeeper(study.store, 1e6, alone=sys.argv[2] == "alone") as keeper:
     keeper.claim(study.pending)
     if not os.fork():  # as an environment may
         time.sleep(600)
@@ -211,11 +211,12 @@ with LeaseKeeper(study.store, 1e6) as keeper:
 """
 
 
-def test_what_a_killed_process_held_is_free_at_once_although_its_child_lives(study):
+@pytest.mark.parametrize("how", ["alone", "joined"])
+def test_what_a_killed_process_held_is_free_at_once_although_its_child_lives(how, study):
     study.ask()
     study.adopt_pending()
     started = subprocess.Popen(
-        [sys.executable, "-c", RUN, str(study.path)],
+        [sys.executable, "-c", RUN, str(study.path), how],
         stdout=subprocess.PIPE,
         text=True,
         start_new_session=True,
@@ -231,8 +232,13 @@ def test_what_a_killed_process_held_is_free_at_once_although_its_child_lives(stu
             started.wait()
             assert [t.id for t in keeper.claim(study.pending)] == [0]
         assert study.running_process is None
-        with LeaseKeeper(study.store):
+        with LeaseKeeper(study.store, alone=False):  # one that joins is seen as well
             assert study.running_process == os.getpid()
+            with pytest.raises(BusyError, match=f"number {os.getpid()}"):
+                repair(study.path)
+            with pytest.raises(BusyError), LeaseKeeper(study.store):
+                pass
+        assert study.running_process is None
     finally:
         os.killpg(started.pid, signal.SIGKILL)
         started.stdout.close()

@@ -255,7 +255,9 @@ def test_what_another_process_works_on_is_waited_for(tmp_path, planned):
     with LeaseKeeper(study.store, 1e6, alone=False) as other:
         assert [t.id for t in other.claim(study.pending)] == [0]
         mine = Study.open(study.path)
-        mine.run(2, executor=planned(1), callbacks=[watch], progress=False, log_every=None)
+        mine.run(
+            2, join=True, executor=planned(1), callbacks=[watch], progress=False, log_every=None
+        )
     assert waits == [0]
     assert mine.n_finished == len(mine.trials) == 2
 
@@ -377,6 +379,6 @@ def test_environments_of_this_process_alone_cannot_be_sent(tmp_path):
         return gymnasium.make("CartPole-v1")
 
     space = ContextSpace(length=[0.5, 1.0])
-    study = Study.open(tmp_path / "study", make, space=space, width=0, init="scratch")
+    study = Study.open(tmp_path / "study", make, space=space, selector="predictive")
     with pytest.raises(StudyError, match="only this process has"):
         study.run(1, jobs=2, progress=False, log_every=None)

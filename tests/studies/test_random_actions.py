@@ -54,7 +54,7 @@ def coins(monkeypatch):
 
 def play(family, **options):
     options = {"episodes": 3, "most_steps": 1000, "max_episode_steps": None, "seed": 0} | options
-    return play_random_actions(family, SPACE, SPACE.targets, **options)
+    return play_random_actions(family, SPACE, SPACE.targets, **options).returns
 
 
 def test_random_actions_are_uniform_and_seeded(coins):
@@ -88,6 +88,10 @@ def test_actions_are_not_what_the_environment_draws():
 def test_steps_are_limited(coins):
     returns = play(coins, most_steps=4 * 7)
     assert np.isfinite(returns).sum(axis=1).tolist() == [2, 2, 1, 1, 1], "each context in turn"
+    options = {"episodes": 3, "max_episode_steps": None, "seed": 0}
+    for most, taken in ((4 * 7, 4 * 7), (30, 30), (1000, 4 * 15)):
+        played = play_random_actions(coins, SPACE, SPACE.targets, most_steps=most, **options)
+        assert played.steps == taken
     Coins.endless = True
     assert np.isnan(play(coins)).all()
     assert np.isfinite(play(coins, max_episode_steps=20)).all(), "cut off, as in training"
@@ -135,7 +139,7 @@ def test_it_is_measured_once_and_shown(coins, tmp_path):
     study.run(budget=1)
     found = study.random_actions
     assert found.targets.tolist() == [0, 1, 2, 3, 4], "all, if they are few"
-    assert found.returns.shape == (5, 5)
+    assert found.returns.shape == (5, 2)
     assert abs(found.mean - 52) < 2
     status = study.status()["random_actions"]
     assert status == {
@@ -153,7 +157,11 @@ def test_a_failure_is_recorded_and_nothing_else(coins, tmp_path):
     study = open_study(tmp_path / "study", coins)
     Coins.endless = True
     measure(study)
-    assert study.store.facts()["random_actions"] == {"targets": [], "returns": []}
+    assert study.store.facts()["random_actions"] == {
+        "targets": [],
+        "returns": [],
+        "steps": 10_000,
+    }
     assert study.random_actions is None
     other = open_study(tmp_path / "other", coins)
     Coins.broken = True
@@ -204,7 +212,7 @@ def test_an_executor_plays_them_so_that_a_crash_is_not_this_process(tmp_path):
     ],
 )
 def test_no_better_up_to_noise(tmp_path, returns, own, no_better):
-    random = RandomActions(np.arange(5), np.array(returns))
+    random = RandomActions(np.arange(5), np.array(returns), steps=0)
     study = Study.open(tmp_path / "told", space=SPACE, selector="random")
     row = np.full(5, 0.0)
     trial = study.ask()
@@ -218,7 +226,7 @@ def test_no_better_up_to_noise(tmp_path, returns, own, no_better):
 
 
 def test_the_nearest_target_is_compared_with(tmp_path):
-    random = RandomActions(np.array([0, 4]), np.array([[10.0], [20.0]]))
+    random = RandomActions(np.array([0, 4]), np.array([[10.0], [20.0]]), steps=0)
     study = Study.open(tmp_path / "told", space=SPACE, selector="random")
     for target, expected in ((1, 10.0), (3, 20.0), (4, 20.0)):
         trial = study.tell(SPACE.target(target), np.full(5, 15.0))
@@ -230,7 +238,7 @@ def test_the_nearest_target_is_compared_with(tmp_path):
 
 
 @pytest.mark.parametrize(
-    ("choice", "where"), [({"width": 0, "init": "scratch"}, "context"), ({}, "region")]
+    ("choice", "where"), [({"selector": "predictive"}, "context"), ({}, "region")]
 )
 def test_such_a_policy_is_named(coins, tmp_path, monkeypatch, choice, where):
     monkeypatch.setattr(Coins, "idle", True)

@@ -6,13 +6,15 @@ import signal
 
 import numpy as np
 import pytest
-from small_study import POINTS, REGIONS, TRAINER, open_small, outcome
+from small_study import REGIONS, TRAINER, open_small, outcome
 
 from sdmbtl import ContextSpace, Levels
+from sdmbtl.contexts import Source
 from sdmbtl.environments import make_family
 from sdmbtl.errors import ConfigurationError, SelectorError, StudyError
 from sdmbtl.policies import load_notes, load_policy
 from sdmbtl.portfolio import Portfolio
+from sdmbtl.selectors.history import History
 from sdmbtl.selectors.trial import TrainingRun
 from sdmbtl.studies import Study
 from sdmbtl.studies.doctor import examine, repair
@@ -29,64 +31,76 @@ def jobs_of(study):
 
 def test_a_generalist_and_specialists(finished_regions):
     study = finished_regions
-    first, second, *others = study.trials
-    assert study.space.is_whole(first.source)
-    assert (first.parent, first.steps, first.run.steps) == (None, 2048, 2048)
-    assert second.source == study.space.whole(parent=0, steps=2048), "in two halves"
-    assert [study.space.is_whole(trial.source) for trial in others].count(False) >= 1
-    for trial in (second, *others):
-        is_continued = study.space.is_whole(trial.source) and trial is not second
-        shape = (1.0, 4096) if is_continued else (trial.width, 2048)
-        assert (trial.width, trial.steps) == shape
-        assert trial.run.steps == trial.steps
+    blind, *others = study.trials
+    assert blind.source == study.space.whole(steps=2048)
+    assert blind.run.steps == 2048
+    assert any(trial.source.sees_context for trial in others), "both kinds compete"
+    for trial in others:
+        assert trial.width in (0.75, 1.0)
+        assert trial.steps == trial.run.steps == 2048
         assert trial.parent < trial.id
         assert trial.index is None
-        assert trial.run.curve[0][0] == 0, "the parent is the first candidate"
-        assert trial.run.training_return >= trial.run.curve[0][1]
-        inside = study.space.targets_in(trial.source)
-        assert trial.source_return == trial.row[inside].mean()
-    assert study.steps == study.status()["steps"] == sum(t.steps for t in study.trials)
+        sees = load_policy(study.policy_path(trial.id)).sees_context
+        assert sees == trial.source.sees_context
+    assert study.configuration.evaluate == "chosen"
     assert study.configuration.selector == {
         "name": "generalist-first",
         "options": {
-            "width": 0.25,
-            "init": "auto",
-            "specialist_steps": 2048,
+            "width": 0.75,
             "steps": 4096,
+            "sees_context": "both",
             "reported_parents": False,
         },
     }
 
 
+def test_steps_of_training_and_evaluation(finished_regions):
+    study, status = finished_regions, finished_regions.status()
+    played = [trial.run.evaluation_steps for trial in study.trials]
+    assert min(played) > 0
+    assert study.training_steps == status["training_steps"] == 4 * 2048
+    assert study.evaluation_steps == sum(played) + study.random_actions.steps
+    assert study.steps == status["steps"] == study.training_steps + study.evaluation_steps
+    assert status["evaluation_steps"] == study.evaluation_steps
+
+
 def test_jobs_follow_from_the_sources(finished_regions):
-    generalist, *specialists = jobs_of(finished_regions)
-    assert (len(generalist.contexts), generalist.parent) == (12, None)
-    for job, trial in zip(specialists, finished_regions.trials[1:], strict=True):
+    jobs = jobs_of(finished_regions)
+    assert (len(jobs[0].contexts), jobs[0].parent) == (12, None)
+    for job, trial in zip(jobs[1:], finished_regions.trials[1:], strict=True):
         assert len(job.contexts) == (12 if trial.width == 1 else 3)
         lows, highs = np.array(list(trial.region.values())).T
         assert ((job.contexts >= lows - 1e-12) & (job.contexts <= highs + 1e-12)).all()
         parent = load_policy(finished_regions.policy_path(trial.parent))
         assert np.array_equal(job.parent.weights[0], parent.weights[0])
+    source = Source.at(finished_regions.space.from_unit([0.5] * 3), width=0.25, parent=0)
+    specialist = finished_regions.trials[1].updated(source=source)
+    log, files = finished_regions.log, finished_regions.files
+    contexts = JobMaker(log, finished_regions.configuration, files).job(specialist).contexts
+    lows, highs = np.array(list(finished_regions.space.region(source).values())).T
+    assert contexts.shape == (3, 3)
+    assert ((contexts >= lows) & (contexts <= highs)).all()
     again = jobs_of(Study.open(finished_regions.path))
-    for one, other in zip([generalist, *specialists], again, strict=True):
+    for one, other in zip(jobs, again, strict=True):
         assert np.array_equal(one.contexts, other.contexts)
         assert one.seed == other.seed
 
 
 def test_notes_of_the_policies(finished_regions):
-    first, second, third = (load_notes(finished_regions.policy_path(i)) for i in (0, 1, 2))
-    assert (first["width"], first["steps"], "parent" in first) == (1.0, 2048, False)
-    assert (second["width"], second["parent"], second["steps"]) == (1.0, 0, 2048)
-    assert third["width"] == 0.25
+    for trial in finished_regions.trials:
+        notes = load_notes(finished_regions.policy_path(trial.id))
+        found = notes["width"], notes.get("parent"), notes["steps"]
+        assert found == (trial.width, trial.parent, 2048)
 
 
-def test_a_generalist_continues_where_it_falls_short(finished_regions):
-    study = finished_regions
-    _, second, *_ = jobs_of(study)
-    row = study.trials[0].row
-    drawn = [study.space.find(context) for context in second.contexts]
+def test_a_generalist_continues_where_it_falls_short(tmp_path):
+    study = open_small(tmp_path / "study", **REGIONS)
+    study.run(budget=1)
+    study.tell(study.space.whole(parent=0, steps=2048), np.ones(8))
+    drawn = [study.space.find(context) for context in jobs_of(study)[1].contexts]
     again = [number for number in drawn if number is not None]
     assert len(again) == 6, "half of the contexts are targets"
+    row = History(study.space, 0, study.trials[:1]).expected_returns[0]
     assert row[again].mean() < row.mean()
     anywhere = study.space.draw(study.space.whole(), 12, np.random.default_rng(0))
     assert [study.space.find(context) for context in anywhere] == [None] * 12
@@ -114,25 +128,26 @@ def test_killed_and_resumed(stage, number, tmp_path, run_script, finished_region
     assert outcome(study) == outcome(finished_regions)
 
 
-def test_a_lost_generalist_and_its_continuation_come_back(tmp_path):
+def test_lost_policies_come_back(finished_regions, tmp_path):
     """Each from its seed and its parent, so that the same comes out."""
-    study = open_small(tmp_path / "study", **REGIONS)
-    study.run(budget=4)
-    before = outcome(study)
-    (continued,) = [t for t in study.trials if t.parent == 0 and t.width == 1]
-    for number in (0, continued.id):
+    study = copy_of(finished_regions, tmp_path / "study")
+    for number in (0, 2):
         study.policy_path(number).unlink()
     repair(study.path)
     again = Study.open(study.path)
     again.run(budget=4, retrain_missing=True)
-    assert outcome(again) == before
+    assert outcome(again) == outcome(finished_regions)
 
 
-def test_total_steps(tmp_path):
+def test_total_steps_count_evaluations(tmp_path):
     study = open_small(tmp_path / "study", **REGIONS)
-    assert study.run(total_steps=3000) == "4,096 of 3,000 environment steps are used"
-    assert study.n_finished == 2
-    assert study.run(total_steps=4096).startswith("4,096 of 4,096")
+    assert study.run(total_steps=2048).endswith("of 2,048 environment steps are used")
+    assert study.n_finished == 1
+    used = study.steps
+    assert used > 2048
+    assert study.run(total_steps=used).startswith(f"{used:,} of {used:,}")
+    assert study.n_finished == 1
+    study.run(total_steps=used + 1)
     assert study.n_finished == 2
     for bad in (0, 2.5, True):
         with pytest.raises(StudyError, match="'total_steps' must be a whole number >= 1"):
@@ -209,37 +224,27 @@ def test_doctor_notices_parents_that_are_not_earlier(finished_regions, tmp_path)
 
 def test_which_selector_a_study_has(tmp_path, monkeypatch):
     def chosen(**options):
-        study = open_small(tmp_path / json.dumps(options, default=str), **options)
-        return study.configuration.selector["name"]
+        study = open_small(tmp_path / json.dumps(options), **options)
+        return study.configuration.selector["name"], study.configuration.evaluate
 
-    assert chosen(width="auto", init="auto") == "generalist-first"
-    assert chosen(width=0, init="parent") == "generalist-first"
-    assert chosen(width=0.25, init="scratch") == "generalist-first"
-    assert chosen(**POINTS) == "predictive"
-    assert chosen(selector_options={"models": ["plateau"]}, width="auto") == "predictive"
-    assert chosen(selector="random", width="auto", init="auto") == "random"
-    sb3 = {"trainer": "sb3", "trainer_options": {"total_timesteps": 500}, "init": "auto"}
-    assert chosen(**sb3, width="auto") == "generalist-first"
+    assert chosen(selector="auto") == ("generalist-first", "chosen")
+    assert chosen(selector="auto", evaluate="all") == ("generalist-first", "all")
+    assert chosen(selector="predictive") == ("predictive", "all")
+    assert chosen(selector="random", evaluate="chosen") == ("random", "chosen")
+    sb3 = {"trainer": "sb3", "trainer_options": {"total_timesteps": 500}}
+    assert chosen(selector="auto", **sb3) == ("generalist-first", "chosen")
     monkeypatch.setattr(SB3Trainer, "starts_from_parent", False)
-    assert chosen(**sb3, width="auto", seed=4) == "predictive"
-    regions = open_small(tmp_path / "sb3", **sb3, width=0.5)
-    assert regions.configuration.selector["options"]["init"] == "scratch"
-    assert regions.configuration.selector["options"]["steps"] == 500
-    by_option = {"selector": "generalist-first", "selector_options": {"init": "parent"}}
-    for parent in ({"init": "parent"}, by_option):
-        with pytest.raises(StudyError, match="'sb3' cannot start from.*init='scratch'"):
-            chosen(**{**sb3, **parent}, width="auto")
+    assert chosen(selector="auto", seed=4, **sb3) == ("predictive", "all")
+    with pytest.raises(StudyError, match="'sb3' cannot start from another.*'predictive'"):
+        chosen(selector="generalist-first", **sb3)
 
 
 @pytest.mark.parametrize(
     ("options", "text"),
     [
-        ({"selector": "m-mbtl", "width": 0.5}, "'m-mbtl' chooses points.*width=0.5"),
-        ({"selector": "random", "init": "parent"}, "'random' chooses points.*init='parent'"),
-        ({"specialist_steps": 5, **POINTS}, "'auto' chooses points.*specialist_steps=5"),
-        ({"init": "warm"}, "Unknown init 'warm'; known: auto, scratch, parent"),
         ({"region_contexts": 0}, "'region_contexts' must be a whole number >= 1"),
-        ({"widht": 0.5}, "Unknown option 'widht'.*Did you mean 'width'"),
+        ({"evaluate": "some"}, "Unknown evaluate 'some'; known: all, chosen"),
+        ({"batches": 2}, "Unknown option 'batches'.*Did you mean 'batch'"),
     ],
 )
 def test_unusable_options(options, text, tmp_path):
@@ -250,7 +255,7 @@ def test_unusable_options(options, text, tmp_path):
 @pytest.mark.parametrize("width", [1.5, -0.1, "wide"])
 def test_unusable_widths(width, tmp_path):
     with pytest.raises(SelectorError, match="'width'"):
-        open_small(tmp_path / "study", width=width)
+        open_small(tmp_path / "study", **{**REGIONS, "selector_options": {"width": width}})
 
 
 def test_regions_and_points_are_different_studies(tmp_path):
@@ -267,11 +272,11 @@ def test_ask_and_tell_have_points_unless_regions_are_asked_for(tmp_path):
     assert (first.width, first.steps) == (1.0, None)
     assert first.region == {"a": (0.0, 3.0), "b": (1.0, 2.0)}
     study.tell(first, np.arange(8.0))
-    second = Study.open(tmp_path / "regions").ask()
-    assert (second.width, second.parent) == (0.25, 0)
+    assert Study.open(tmp_path / "regions").ask().parent == 0
     study.refresh()
-    told = study.tell(second, np.arange(8.0))
-    assert told.source_return == np.arange(8.0)[study.space.targets_in(second.source)].mean()
+    region = Source.at(space.targets[0], width=0.5, parent=0)
+    told = study.tell(region, np.arange(8.0))
+    assert told.source_return == np.arange(8.0)[study.space.targets_in(region)].mean()
 
 
 def test_discrete_dimensions_are_trained_on_targets(tmp_path):
@@ -282,4 +287,4 @@ def test_discrete_dimensions_are_trained_on_targets(tmp_path):
     study.run(budget=1)
     (job,) = jobs_of(study)
     assert {tuple(c) for c in job.contexts} == {tuple(t) for t in discrete.targets}
-    assert TRAINER["total_timesteps"] == 2 * study.steps
+    assert TRAINER["total_timesteps"] == 2 * study.training_steps

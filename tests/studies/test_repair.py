@@ -2,6 +2,7 @@
 
 import os
 import shutil
+from contextlib import suppress
 
 import numpy as np
 import pytest
@@ -12,7 +13,7 @@ from sdmbtl.errors import BusyError, DamagedStudyError, SdmbtlError, StudyError
 from sdmbtl.studies import Study
 from sdmbtl.studies.doctor import examine, repair
 from sdmbtl.studies.policy_files import PolicyFiles
-from sdmbtl.training import Checkpoints, tasks
+from sdmbtl.training import Checkpoints, Evaluation, tasks
 
 FILES = (
     "study.db",
@@ -201,14 +202,39 @@ def test_of_a_batch_that_cannot_be_written_nothing_is_recorded(quick, monkeypatc
     monkeypatch.undo()
 
 
-def test_a_policy_that_comes_out_differently_is_evaluated_again(done, monkeypatch):
-    before = Study.open(done)
+class Killed(BaseException):
+    pass
+
+
+def be_killed(*_, **__):
+    raise Killed
+
+
+def fail_everywhere(spec, policy, contexts, *, episodes, **_):
+    nothing = np.full((len(contexts), episodes), np.nan)
+    return Evaluation(nothing, dict.fromkeys(range(len(contexts)), "ValueError: no"))
+
+
+@pytest.mark.parametrize("first", [None, be_killed, fail_everywhere])
+def test_a_policy_that_comes_out_differently_is_evaluated_again(first, done, monkeypatch):
+    """Never is a policy on record with the returns of another one."""
+    before, evaluate = Study.open(done), tasks.evaluate
     before.policy_path(2).unlink()
 
     def other_release(spec, jobs, *_):
         return [train_one(job, [job.seed, 1]) for job in jobs]
 
     monkeypatch.setattr(tasks, "train", other_release)
+    if first is not None:
+        monkeypatch.setattr(tasks, "evaluate", first)
+        with suppress(Killed, StudyError):
+            run_quickly(done, retrain_missing=True)
+        trial = Study.open(done).trials[2]
+        assert trial.row is None
+        assert trial.status == ("pending" if first is be_killed else "failed")
+        monkeypatch.setattr(tasks, "evaluate", evaluate)
+        if first is fail_everywhere:
+            Study.open(done).evaluate_missing()
     study = run_quickly(done, retrain_missing=True)
     assert study.policy_state(study.trials[2]) == "intact"
     assert study.trials[2].row.tolist() != before.trials[2].row.tolist()

@@ -1,10 +1,13 @@
 """A study at one moment: numbers, and the sentences that are made of them."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from report_studies import SPACES, told_study
 
 from sdmbtl import ContextSpace
+from sdmbtl.selectors.trial import TrainingRun
 from sdmbtl.studies import Study
 from sdmbtl.studies.describe import (
     headline,
@@ -58,12 +61,22 @@ def test_rows_in_part(tmp_path):
     row = np.full(20, np.nan)
     row[:5] = [2.0, 4.0, 6.0, 8.0, 10.0]
     snapshot = told(tmp_path / "mine", row).snapshot()
-    assert snapshot.best_single is None, "not evaluated on all targets"
-    assert (snapshot.covered.targets, snapshot.evaluated_targets) == (5, 5)
-    assert (snapshot.coverage, snapshot.covered.worst_tenth) == pytest.approx((0.6, 0.2))
-    assert headline(snapshot) == "1 policy: coverage 60.0 % on 5 of 20 tasks"
-    assert "15 of 20 tasks not evaluated" in result_lines(snapshot)
-    assert any("Evaluated on some" in line for line in status_lines(snapshot))
+    assert snapshot.best_single.id == 0, "as predicted"
+    assert (snapshot.covered.targets, snapshot.evaluated_targets) == (20, 5)
+    assert 0.3 < snapshot.coverage < 0.9
+    assert headline(snapshot) == f"1 policy: coverage {100 * snapshot.coverage:.1f} %"
+    assert status_lines(snapshot).count("The returns of 15 tasks are predicted.") == 1
+
+
+def test_steps_are_those_of_training_and_evaluation(tmp_path):
+    snapshot = told(tmp_path / "mine", np.full(20, 9.0)).snapshot()
+    policy = snapshot.rounds[0]
+    trained = replace(policy, trial=policy.trial.updated(run=TrainingRun(steps=276_000)))
+    paid = replace(snapshot, rounds=(trained,), evaluation_steps=136_000)
+    steps = "412,000 steps (276,000 training, 136,000 evaluation)"
+    assert headline(paid) == f"1 policy, {steps}: coverage 90.0 %"
+    status = paid.to_dict()
+    assert (status["steps"], status["training_steps"]) == (412_000, 276_000)
 
 
 def test_gains_and_forecasts(tmp_path):
@@ -75,7 +88,7 @@ def test_gains_and_forecasts(tmp_path):
     lines = status_lines(snapshot)
     assert f"Another policy: about {10 * snapshot.next_gain:+.1f} points." in lines
     assert sum(line.startswith("Forecasts so far, for") for line in lines) == 1
-    assert sum(line.startswith("Model in use: ") for line in lines) == 1
+    assert sum(line.startswith("Weights of the models: ") for line in lines) == 1
     study.ask()
     assert any("after the pending ones" in line for line in result_lines(study.snapshot()))
 
@@ -101,3 +114,13 @@ def test_counts_are_in_the_status(tmp_path):
     assert (status["policies"], status["pending"], status["failed"]) == (1, 1, 0)
     assert status["rounds"][0]["serves"] == 20
     assert status["remaining_gain"] is None
+
+
+def test_one_error_in_several_contexts_is_told_once(tmp_path):
+    study = told(tmp_path / "mine")
+    for _ in range(3):
+        trial = study.ask()
+        error = f"The environment failed in the context {trial.context}: ValueError: no"
+        study.tell(trial, status="failed", error=error)
+    (line,) = [line for line in problem_lines(study.snapshot()) if "ValueError" in line]
+    assert line.startswith("policies 0, 1, 2: failed: ")

@@ -52,7 +52,8 @@ def test_status_of_a_finished_study(finished):
     assert json.loads(json.dumps(status, allow_nan=False)) == status
     assert status["policies"] == status["budget"] == 4
     assert status["environment"] == "CartPole"
-    assert status["steps"] == 4 * 4096
+    assert status["training_steps"] == 4 * 4096
+    assert status["steps"] == status["training_steps"] + status["evaluation_steps"]
     assert [r["id"] for r in status["rounds"]] == [0, 1, 2, 3]
     for number, entry in enumerate(status["rounds"]):
         assert finished.space.find(entry["context"]) is not None
@@ -71,15 +72,13 @@ def test_status_of_a_finished_study(finished):
 
 def test_status_has_the_evidence_for_the_structure(finished):
     status = finished.status()
-    names = ["plateau", "additive-quality", "additive", "mountain", "none"]
-    assert [list(r["scores"]) for r in status["rounds"]] == [[], [], names, names]
+    names = ["plateau", "linear-gap"]
+    assert [list(r["model_weights"]) for r in status["rounds"]] == [[], names, names, names]
     entries = finished.selector.evidence()
     for name in names:
-        own = [e["score"] for e in entries if e["model"] == name]
-        assert [r["scores"][name] for r in status["rounds"][2:]] == own
-        assert status["scores"][name] == pytest.approx(np.mean(own))
-    choice = finished.selector.comparison.choose()
-    assert (status["model"], status["passed_over"]) == (choice.name, choice.passed_over)
+        own = [e["weight"] for e in entries if e["model"] == name]
+        assert [r["model_weights"][name] for r in status["rounds"][1:]] == own
+        assert status["model_weights"][name] == own[-1]
     assert status["structure"] is None
     assert {r["structure"] for r in status["rounds"]} == {None}
     assert [r["model"] for r in status["rounds"]] == [t.model for t in finished.trials]
@@ -91,17 +90,16 @@ def test_status_has_the_evidence_for_the_structure(finished):
 
 def test_status_without_estimates(tmp_path):
     study = Study.open(tmp_path / "study", space=SPACE, selector="m/gp-mbtl")
-    for key in ("structure", "model", "remaining_gain"):
+    for key in ("structure", "remaining_gain"):
         assert study.status()[key] is None
     for k in range(6):
         study.tell(study.ask(), np.arange(6.0) * (k + 1))
     status = study.status()
-    assert status["scores"] == {}
+    assert status["model_weights"] == {}
     detected = study.selector.detector.detect(study.selector.rows)
     assert status["structure"] == detected.structure
     assert status["rounds"][-1]["structure"] in ("mountain", "none")
     assert {r["model"] for r in status["rounds"]} == {None}
-    assert status["model"] is None
     assert status["return_span"] == 30
 
 
@@ -118,7 +116,7 @@ def test_status_names_policies_far_below_the_others(tmp_path):
     assert [entry["id"] for entry in rounds if entry["probably_failed"]] == [7]
 
 
-def test_scores_belong_to_their_policy_whatever_failed_between(tmp_path):
+def test_weights_belong_to_their_policy_whatever_failed_between(tmp_path):
     study = Study.open(tmp_path / "study", space=SPACE)
     for k in range(5):
         candidate = study.ask()
@@ -126,8 +124,8 @@ def test_scores_belong_to_their_policy_whatever_failed_between(tmp_path):
             study.tell(candidate, status="failed")
         else:
             study.tell(candidate, np.arange(6.0) + np.sin(np.arange(6) * k))
-    scored = [r["id"] for r in study.status()["rounds"] if r["scores"]]
-    assert scored == [3, 4]
+    scored = [r["id"] for r in study.status()["rounds"] if r["model_weights"]]
+    assert scored == [2, 3, 4]
 
 
 def test_all_returns_the_same(tmp_path):
@@ -160,7 +158,6 @@ def test_returns_are_those_of_the_policies(finished):
         member.policy,
         finished.space,
         finished.space.targets,
-        observe_context=False,
         episodes=20,
         seed=0,
         max_episode_steps=None,

@@ -38,7 +38,7 @@ SPACES = {
 }
 # Most of the time goes into compiling, so outcomes share numbers of policies and of steps.
 PPO = {"total_timesteps": 4096, "update_epochs": 2, "eval_every": 1, "eval_episodes": 2, "chunk": 3}
-MULTI_TASK = {**PPO, "total_timesteps": 8192, "observe_context": True}
+MULTI_TASK = {**PPO, "total_timesteps": 8192, "sees_context": True}
 PENDULUM = {**PPO, "hidden_sizes": [16]}
 SB3 = {
     "total_timesteps": 2048,
@@ -70,12 +70,12 @@ def fingerprint():
     }
 
 
-def trained(name, environment, sources, **options):
+def trained(name, environment, sources, *, sees_context=False, **options):
     """Policies trained on some targets each, and their returns on all."""
     space = SPACES[environment]
     trainer = make_trainer(name, make_family(environment, space=space), space, **options)
     jobs = [
-        TrainingJob(space.targets[list(targets)], seed=3 + number)
+        TrainingJob(space.targets[list(targets)], seed=3 + number, sees_context=sees_context)
         for number, targets in enumerate(sources)
     ]
     runs = trainer.train(jobs)
@@ -96,8 +96,7 @@ def studied(batch):
             "CartPole",
             space=SPACES["CartPole"],
             trainer_options=PPO,
-            width=0,
-            init="scratch",
+            selector="predictive",
             seed=3,
             episodes=2,
             batch=batch,

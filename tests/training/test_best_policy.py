@@ -1,4 +1,4 @@
-"""The best policy of a training run: chosen by evaluations on the training contexts."""
+"""The policy that a training run returns: the best by evaluations, or the latest."""
 
 from types import SimpleNamespace
 
@@ -28,7 +28,8 @@ def consider(best, policies, returns=(1.0,), contexts=1, episodes=2):
     )
     job = TrainingJob(np.linspace(0.5, 2.0, contexts)[:, None], seed=0)
     for number, each in enumerate(policies):
-        best.consider(trainer, job, each, 64 * number, episodes=episodes, seed=5)
+        how = {"training_return": 10.0 - number, "episodes": episodes, "seed": 5}
+        best.consider(trainer, job, each, 64 * number, **how)
     return played
 
 
@@ -45,6 +46,14 @@ def test_the_best_is_kept_and_of_equals_the_later(means, kept):
     )
     assert best.take_new_evaluations() == (), "each is reported once"
     assert played == [(1, 2, 5)] * 3, "the same episodes each time"
+
+
+def test_without_evaluations_the_latest_is_kept():
+    best, policies = BestPolicy(), [policy(), policy(), policy()]
+    assert consider(best, policies, episodes=0) == []
+    assert best.policy is policies[2]
+    assert (best.mean_return, best.evaluation_steps) == (8.0, 0)
+    assert best.curve == [(0, 10.0), (64, 9.0), (128, 8.0)], "the returns of training"
 
 
 @pytest.mark.parametrize(("contexts", "played"), [(1, (1, 20)), (8, (8, 3)), (300, (16, 2))])

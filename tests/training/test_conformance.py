@@ -63,7 +63,7 @@ class Drawn(Trainer):
         return Evaluation(np.zeros((len(contexts), episodes)))
 
     def settings(self):
-        return {"observe_context": self.observe_context}
+        return {}
 
 
 def test_a_trainer_that_draws_its_policies_is_found_out():

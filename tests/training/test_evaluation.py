@@ -2,6 +2,7 @@
 
 import os
 import signal
+from concurrent.futures import Future
 from pathlib import Path
 
 import numpy as np
@@ -10,7 +11,7 @@ from rough_walk import MANY_SLOPES, TRAINER, TROUBLES, set_troubles
 
 from sdmbtl import ContextSpace
 from sdmbtl.environments import FactoryFamily, make_family
-from sdmbtl.errors import TrainingError
+from sdmbtl.errors import WorkerLostError
 from sdmbtl.policies import MlpPolicy
 from sdmbtl.training import TrainerSpec, evaluate, evaluation, make_trainer
 from sdmbtl.training.evaluation import EvaluationHelpers
@@ -59,6 +60,7 @@ def test_processes_do_not_matter():
     np.testing.assert_array_equal(shared.returns, alone.returns)
     assert shared.errors == alone.errors
     np.testing.assert_array_equal(again.returns[5:], alone.returns[5:])
+    assert 0 < again.steps < shared.steps
     assert [done for done, _ in calls] == sorted(done for done, _ in calls)
     assert calls[-1] == (60, 60)
 
@@ -76,13 +78,40 @@ def test_what_progress_raises_ends_it_and_no_process_stays():
     assert not any(map(is_alive, seen))
 
 
-def test_a_process_that_dies_is_an_error_that_says_so():
-    def kill_helper(done, total):
-        for process in helpers.pids:
-            os.kill(process, signal.SIGKILL)
+def test_a_process_that_dies_costs_nothing():
+    killed = []
 
-    with eager() as helpers, pytest.raises(TrainingError, match="worker process died"):
-        play(specification(), helpers=helpers, progress=kill_helper)
+    def kill_helper(done, total):
+        for process in helpers.pids if not killed else ():
+            os.kill(process, signal.SIGKILL)
+            killed.append(process)
+
+    spec = specification()
+    with eager() as helpers:
+        shared = play(spec, helpers=helpers, progress=kill_helper)
+    assert killed
+    np.testing.assert_array_equal(shared.returns, play(spec).returns)
+
+
+def test_a_context_that_kills_its_process_costs_no_other():
+    class Fragile(EvaluationHelpers):
+        start_seconds, pieces = -1.0, []
+
+        def submit(self, function, /, *args, on_report=None):
+            self.pieces.append(list(args[-1]))
+            future = Future()
+            if 50 in args[-1]:
+                future.set_exception(WorkerLostError("The worker crashed.", "crashed"))
+            else:
+                future.set_result(function(*args))
+            return future
+
+    set_troubles({})
+    helpers = Fragile(20)  # so many that all is theirs
+    played = play(specification(), helpers=helpers)
+    assert played.errors == {50: "WorkerLostError: The worker crashed."}
+    assert np.flatnonzero(np.isnan(played.returns).any(axis=1)).tolist() == [50]
+    assert 1 <= helpers.pieces.count([50]) <= 2
 
 
 @pytest.mark.parametrize("why", ["too little", "not by name", "compiled"])

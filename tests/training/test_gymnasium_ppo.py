@@ -1,5 +1,6 @@
 """PPO on Gymnasium environments: any spaces, parents, time limits, failures."""
 
+import re
 import warnings
 
 import gymnasium
@@ -10,10 +11,12 @@ from small_environments import Aim, Obliging, Walk
 
 from sdmbtl import ContextSpace
 from sdmbtl.environments import FactoryFamily, make_family
+from sdmbtl.environments.flattening import FlatActions, FlatObservations
 from sdmbtl.errors import FamilyError, TrainerError, TrainingError
 from sdmbtl.policies import policy_bytes, policy_from_bytes
+from sdmbtl.portfolio.member import ContextPolicy
 from sdmbtl.training import TrainingJob, make_trainer
-from sdmbtl.training.ppo.env_slots import EnvState
+from sdmbtl.training.ppo.env_slots import EnvState, EpisodeReturns, RolloutArrays
 from sdmbtl.training.ppo.gymnasium_env import GymnasiumPPO
 from sdmbtl.training.ppo.jax_env import JaxEnvPPO
 from sdmbtl.training.ppo.settings import RECOMMENDED, PPOSettings, complete_settings
@@ -58,7 +61,7 @@ def test_the_form_follows_from_the_family():
 
 
 def test_it_learns_gymnasiums_cartpole():
-    trainer = made(CARTPOLE, POLES, total_timesteps=30_000)
+    trainer = made(CARTPOLE, POLES, total_timesteps=30_000, eval_episodes=5)
     calls = []
     (training,) = trainer.train([TrainingJob(POLES.targets[:1], 1)], calls.append)
     assert training.source_return >= 400
@@ -79,7 +82,7 @@ def test_both_forms_share_policies(trained):
         for trainer in (here, batched)
     )
     assert np.isclose(ours, theirs, rtol=0.15)
-    weights, obs_stats = batched.form.begin(0, training.policy)
+    weights, obs_stats = batched.form.begin(TrainingJob(POLES.targets, 0, parent=training.policy))
     again = batched.form.make_policy(weights, obs_stats)
     assert batched.form.bounds is here.form.bounds is None
     child = here.begin(TrainingJob(POLES.targets, 0, parent=again))
@@ -87,13 +90,98 @@ def test_both_forms_share_policies(trained):
 
 
 def test_the_context_is_observed():
-    trainer = cartpole(observe_context=True)
-    slots = trainer.open_slots(TrainingJob(POLES.targets, 0))
+    slots = cartpole().open_slots(TrainingJob(POLES.targets, 0, sees_context=True))
     slots.start([EnvState() for _ in range(4)])
-    assert slots.arrays.obs.shape[-1] == trainer.form.n_inputs == 4 + 2
+    assert slots.arrays.obs.shape[-1] == 4 + 2
     for number, env in enumerate(slots._envs):
         expected = POLES.to_unit(POLES.vector(env._context))
         assert np.allclose(slots.arrays.obs[0, number, 4:], expected)
+
+
+def test_observations_of_any_kind_are_flattened_before_the_context():
+    space = ContextSpace(goal=[1.0, 2.0])
+    trainer = made(Walk, space, **SMALL, total_timesteps=640)
+    job = TrainingJob(space.targets, 0, sees_context=True)
+    policy = policy_from_bytes(policy_bytes(trainer.train([job])[0].policy))
+    assert policy.sees_context
+    size = FlatObservations(Walk.observation_space).size
+    assert policy.observation_size == size + 1
+    assert np.isfinite(trainer.evaluate(policy, space.targets, episodes=2, seed=0).complete()).all()
+    context = {"goal": 1.5}
+    seen = trainer.family.make(context, observe_context=space).reset(seed=1)[0]
+    plain = trainer.family.make(context).reset(seed=1)[0]
+    assert np.array_equal(seen, [*policy.flatten(plain), 0.5])
+    actor = ContextPolicy(policy, space.to_unit([1.5]))
+    assert actor.act(plain) == policy.act(seen)
+    blind = trainer.train([TrainingJob(space.targets, 0)])[0].policy
+    assert not blind.sees_context
+    assert blind.act(plain) in Walk.action_space
+
+
+class Grid(gymnasium.Env):
+    """Shows kinds of things as small integers in an image of bytes."""
+
+    observation_space = spaces.Box(0, 255, (2, 2, 2), np.uint8)
+    action_space = spaces.Discrete(3)
+
+    def __init__(self, context):
+        self.wanted = round(context["wanted"])
+
+    def reset(self, *, seed=None, options=None):
+        super().reset(seed=seed)
+        self.steps = 0
+        return self._observe(), {}
+
+    def step(self, action):
+        reward, self.steps = float(action == (self.kind + self.wanted) % 3), self.steps + 1
+        return self._observe(), reward, self.steps >= 5, False, {}
+
+    def _observe(self):
+        self.kind = int(self.np_random.integers(3))
+        image = self.np_random.integers(0, 11, (2, 2, 2), dtype=np.uint8)
+        image[0, 0, 0] = self.kind
+        return image
+
+
+def test_small_integers_in_images_are_learned_as_categories():
+    space = ContextSpace(wanted=[0.0, 1.0])
+    trainer = made(Grid, space, **SMALL, total_timesteps=640)
+    runs = [train_one(trainer, space.targets, sees_context=seeing) for seeing in (False, True)]
+    for training, size in zip(runs, (8 * 16, 8 * 16 + 1), strict=True):
+        policy = policy_from_bytes(policy_bytes(training.policy))
+        assert policy.observation_size == size
+        played = trainer.evaluate(policy, space.targets, episodes=2, seed=0)
+        assert played.steps == 20
+        assert np.isfinite(played.complete()).all()
+
+
+def test_returns_of_training_make_the_learning_curve():
+    rng = np.random.default_rng(0)
+    returns, expected, running = EpisodeReturns(np.zeros(3)), [], np.zeros(3)
+    arrays = RolloutArrays.allocate(5, 3, 1, FlatActions(spaces.Discrete(2)))
+    assert returns.take_mean(None) == 0.0
+    for _ in range(4):
+        arrays.reward[:] = rng.integers(-3, 9, (5, 3))
+        arrays.terminated[:] = rng.random((5, 3)) < 0.2
+        arrays.truncated[:] = (rng.random((5, 3)) < 0.2) & ~arrays.terminated
+        for t, slot in np.ndindex(5, 3):
+            running[slot] += arrays.reward[t, slot]
+            if arrays.terminated[t, slot] or arrays.truncated[t, slot]:
+                expected.append(running[slot])
+                running[slot] = 0.0
+        returns.add(arrays)
+    assert returns.take_mean(1.0) == pytest.approx(np.mean(expected))
+    assert returns.take_mean(1.0) == 1.0, "no episode since the last one"
+    assert np.array_equal(returns.running, running)
+
+
+def test_no_episode_is_played_for_the_learning_curve():
+    trainer = cartpole(eval_episodes=0)
+    training = train_one(trainer, POLES.targets)
+    assert training.evaluation_steps == 0
+    assert training.source_return == training.curve[-1][1]
+    assert cartpole().settings()["eval_episodes"] == 2
+    assert train_one(cartpole(), POLES.targets).evaluation_steps > 0
 
 
 # -- starting from a parent --------------------------------------------------------------
@@ -192,7 +280,6 @@ class Unreadable(Walk):
     [
         (Odd, {}, "'ppo' cannot be used on .*Odd. Actions can be learned if.*Got Text"),
         (Unreadable, {}, "'ppo' cannot be used on .*Observations can be flattened if"),
-        (Walk, {"observe_context": True}, "context can be appended to observations that are vec"),
         (CARTPOLE, {"norm_reward": 3}, "'norm_reward' must be true or false"),
         (CARTPOLE, {"num_step": 3}, "Unknown option 'num_step'.*Did you mean 'num_steps'"),
         (CARTPOLE, {"num_envs": 3, "num_steps": 5}, "must divide num_envs \\* num_steps = 15"),
@@ -289,6 +376,8 @@ class Faulty(Walk):
                 return observation, reward, *rest[:2]
             case "reward":
                 return observation, np.ones(1), *rest
+            case "text":
+                return observation, "high", *rest
             case "shape":
                 return np.zeros(1, np.float32), reward, *rest
 
@@ -296,7 +385,7 @@ class Faulty(Walk):
 @pytest.mark.parametrize(
     ("fault", "text"),
     [
-        ("raise", r"ZeroDivisionError: the wheel came off \(.*test_gymnasium_ppo.py:\d+"),
+        ("raise", "ZeroDivisionError: the wheel came off"),
         ("exit", "SystemExit"),
         ("four values", "unpack"),
         ("reward", "sequence|0-dimensional"),
@@ -307,7 +396,8 @@ def test_failures_name_the_context(monkeypatch, fault, text):
     monkeypatch.setattr(Faulty, "fault", fault)
     space = ContextSpace(goal=[1.0, 2.0])
     trainer = made(Faulty, space, **SMALL, total_timesteps=64)
-    with pytest.raises(TrainingError, match=rf"context \{{'goal': 1.0\}}: .*{text}"):
+    line = re.escape(f" ({__file__}:")
+    with pytest.raises(TrainingError, match=rf"context \{{'goal': 1.0\}}: .*{text}.*{line}\d+"):
         train_one(trainer, space.targets[:1])
     monkeypatch.setattr(Faulty, "fault", "")
     monkeypatch.setattr(Faulty, "step", Walk.step)
@@ -318,6 +408,7 @@ def test_failures_name_the_context(monkeypatch, fault, text):
     assert evaluation.errors
     for number, error in evaluation.errors.items():
         assert f"{{'goal': {number + 1}.0}}" in error
+        assert f"({__file__}:" in error
 
 
 class FaultyAtOnce(Faulty):
@@ -331,14 +422,16 @@ class FaultyAtOnce(Faulty):
     [
         ("raise", "ZeroDivisionError: the wheel came off"),
         ("four values", r"step\(\) must return .* Got 4 values"),
-        ("reward", r"reward must be a number. Got an array of shape \(1,\)"),
+        ("reward", r"reward must be a number. Got the shape \(1,\)"),
+        ("text", "reward must be a number. Got 'high'"),
         ("shape", r"must have the shape \(2,\) of its space. Got \(1,\)"),
     ],
 )
 def test_a_first_step_that_fails_is_refused_before_training(monkeypatch, fault, text):
     monkeypatch.setattr(Faulty, "fault", fault)
     trainer = made(FaultyAtOnce, ContextSpace(goal=[1.0, 2.0]), **SMALL)
-    with pytest.raises(TrainingError, match=rf"\{{'goal': .*{text}"):
+    line = re.escape(f" ({__file__}:")
+    with pytest.raises(TrainingError, match=rf"\{{'goal': .*{text}.*{line}\d+"):
         trainer.check_environment()
 
 

@@ -21,7 +21,7 @@ def cartpole(**options):
 
 def play_in_gymnasium(trainer, policy, episodes):
     limits = {"max_episode_steps": None, "endless_after": 1000}
-    how = {"observe_context": False, "episodes": episodes, "seed": 1, **limits}
+    how = {"episodes": episodes, "seed": 1, **limits}
     space = trainer.space
     return evaluate_in_gymnasium(trainer.family, policy, space, space.targets, **how).complete()
 
@@ -30,7 +30,7 @@ def play_in_gymnasium(trainer, policy, episodes):
 def learned():
     family = make_family("CartPole")
     space = ContextSpace(length=[0.5, 4.0], masspole=[0.1, 1.0])
-    trainer = make_trainer("ppo", family, space, total_timesteps=40_960)
+    trainer = make_trainer("ppo", family, space, total_timesteps=40_960, eval_episodes=10)
     calls = []
     (training,) = trainer.train([TrainingJob(space.targets[:1], 7)], calls.append)
     return trainer, training, calls
@@ -42,6 +42,8 @@ def test_it_learns(learned):
     assert training.steps == 40_960
     assert [steps for steps, _ in training.curve] == [10_240, 20_480, 30_720, 40_960]
     assert training.source_return == max(value for _, value in training.curve)
+    played = 10 * sum(value for _, value in training.curve)
+    assert training.evaluation_steps == pytest.approx(played)
     assert (calls[0].steps, calls[0].total_steps) == (0, 40_960)
     assert [(c.steps, c.total_steps) for c in calls[1:]] == [(s, 40_960) for s, _ in training.curve]
     assert [c.stage for c in calls] == ["compiling", *["training"] * 4]
@@ -59,8 +61,10 @@ def test_a_training_run_of_the_same_shape_does_not_compile(learned):
 def test_evaluation_agrees_with_gymnasium(learned):
     trainer, training, _ = learned
     contexts = trainer.space.targets
-    ours = trainer.evaluate(training.policy, contexts, episodes=50, seed=1).complete()
+    played = trainer.evaluate(training.policy, contexts, episodes=50, seed=1)
+    ours = played.complete()
     assert ours.shape == (4, 50)
+    assert played.steps == ours.sum(), "CartPole's reward is 1 in every step"
     assert ours[0].mean() >= 450
     theirs = play_in_gymnasium(trainer, training.policy, episodes=20)
     assert np.allclose(ours.mean(axis=1), theirs.mean(axis=1), rtol=0.15, atol=15)
@@ -71,8 +75,11 @@ def test_blocks_of_an_evaluation_do_not_matter(learned, monkeypatch):
     contexts = trainer.space.targets
     returns = trainer.evaluate(training.policy, contexts, episodes=5, seed=2).complete()
     monkeypatch.setattr("sdmbtl.training.ppo.jax_env.EPISODES_AT_ONCE", 8)
-    again = trainer.evaluate(training.policy, contexts, episodes=5, seed=2).complete()
-    assert np.array_equal(returns, again)
+    again = trainer.evaluate(training.policy, contexts, episodes=5, seed=2)
+    assert np.array_equal(returns, again.complete())
+    assert again.steps == returns.sum()
+    some = trainer.evaluate(training.policy, contexts, episodes=5, seed=2, only=[3, 1])
+    assert some.steps == returns[[3, 1]].sum(), "episodes that fill up a block do not count"
 
 
 def test_chunks_do_not_depend_on_each_other():
@@ -92,10 +99,23 @@ def test_chunks_do_not_depend_on_each_other():
     assert len({policy_bytes(t.policy) for t in together}) == 4
 
 
+def test_without_evaluations_the_curve_has_the_returns_of_training():
+    short = {"total_timesteps": 256, "num_steps": 4, "minibatch_size": 32, "update_epochs": 1}
+    trainer = cartpole(**short, max_episode_steps=6, eval_every=1)
+    job = TrainingJob([[0.5, 1.0, 0.1]], 0)
+    (training,) = trainer.train([job])
+    # After four steps no episode has ended; then all end at the time limit.
+    assert [value for _, value in training.curve] == [4.0, *[6.0] * 7]
+    assert (training.source_return, training.evaluation_steps) == (6.0, 0)
+    rarely = cartpole(**short, max_episode_steps=6, eval_every=5)
+    (same,) = rarely.train([job])
+    assert policy_bytes(same.policy) == policy_bytes(training.policy), "the last one"
+
+
 def test_multi_task():
     """One policy on several contexts, which it sees."""
-    trainer = cartpole(observe_context=True, **QUICK)
-    (training,) = trainer.train([TrainingJob(trainer.space.targets, 0)])
+    trainer = cartpole(**QUICK)
+    (training,) = trainer.train([TrainingJob(trainer.space.targets, 0, sees_context=True)])
     assert training.policy.observation_size == 4 + 3
     targets = trainer.space.targets
     returns = trainer.evaluate(training.policy, targets, episodes=2, seed=0).complete()
@@ -106,6 +126,7 @@ def test_multi_task():
         training.policy.biases,
         training.policy.shift,
         training.policy.scale,
+        sees_context=True,
     )
     unseen = trainer.evaluate(blind, trainer.space.targets, episodes=2, seed=0).complete()
     assert not np.array_equal(returns, unseen)
@@ -148,7 +169,7 @@ def test_a_run_that_diverges():
 
 
 def test_multi_task_is_evaluated_on_the_same_contexts():
-    trainer = cartpole(observe_context=True, **QUICK)
+    trainer = cartpole(**QUICK)
     assert list(trainer._ppo._evaluated_tasks(1)) == [0, 0]
     assert list(trainer._ppo._evaluated_tasks(8)) == list(range(8))
     assert len(set(trainer._ppo._evaluated_tasks(512))) == 64

@@ -90,7 +90,7 @@ def test_an_old_file_gets_a_fresh_critic(parent):
     old = parent.policy.acting()
     (child,) = trainer.train([TrainingJob(SPACE.targets[:1], 5, parent=old, steps=2048)])
     assert np.array_equal(child.policy.weights[0], old.weights[0])
-    fresh = trainer.form.begin(5, None)[0].critic
+    fresh = trainer.form.begin(TrainingJob(SPACE.targets, 5))[0].critic
     assert np.array_equal(child.policy.critic[0][0], np.asarray(fresh[0][0]))
 
 
@@ -101,16 +101,17 @@ def test_the_normaliser_goes_on_and_exploration_is_restored():
     trainer = make_trainer("ppo", family, space, **options)
     (first,) = trainer.train([TrainingJob(space.targets, 0)])
     assert first.policy.observations_seen == 2048
-    weights, scaling = trainer.form.begin(1, first.policy)
+    job = TrainingJob(space.targets, 1, parent=first.policy)
+    weights, scaling = trainer.form.begin(job)
     assert np.array_equal(np.asarray(weights.log_std), [0.0])
     assert np.allclose(scaling.mean, first.policy.shift)
     assert float(scaling.number) == 2048
-    (second,) = trainer.train([TrainingJob(space.targets, 1, parent=first.policy)])
+    (second,) = trainer.train([job])
     kept_parent = second.source_return == second.curve[0][1]
     assert second.policy.observations_seen == (2048 if kept_parent else 4096)
     other = make_trainer("ppo", family, space, **{**options, "norm_obs": False})
     with pytest.raises(TrainerError, match="norm_obs False. Got one with .* norm_obs True"):
-        other.train([TrainingJob(space.targets, 1, parent=first.policy)])
+        other.train([job])
 
 
 def test_a_parent_that_does_not_fit(parent):
@@ -120,9 +121,21 @@ def test_a_parent_that_does_not_fit(parent):
         match=r"its own.*\[4, 16, 2\].* Got one with layers \[4, 64, 64, 2",
     ):
         narrow.train([TrainingJob(SPACE.targets, 0, parent=parent.policy)])
-    seeing = cartpole(observe_context=True)
-    with pytest.raises(TrainerError, match=r"layers \[6, 64, 64, 2\]"):
-        seeing.train([TrainingJob(SPACE.targets, 0, parent=parent.policy)])
+
+
+def test_a_policy_that_begins_to_see_its_context_acts_like_its_parent_at_first(parent):
+    trainer = cartpole()
+    weights, stats = trainer.form.begin(
+        TrainingJob(SPACE.targets, 0, parent=parent.policy, sees_context=True)
+    )
+    seeing = trainer.form.make_policy(weights, stats)
+    observations = np.random.default_rng(0).normal(size=(50, 4)).astype(np.float32)
+    contexts = np.random.default_rng(1).random((50, 2)).astype(np.float32)
+    assert seeing.sees_context
+    acted = seeing.act(np.hstack([observations, contexts]))
+    np.testing.assert_array_equal(acted, parent.policy.act(observations))
+    with pytest.raises(TrainerError, match="sees_context=True"):
+        TrainingJob(SPACE.targets, 0, parent=seeing)
 
 
 def test_jobs_of_several_shapes_come_back_in_order(parent):
@@ -137,6 +150,7 @@ def test_jobs_of_several_shapes_come_back_in_order(parent):
     ]
     trainer = cartpole(chunk=2)
     assert trainer.chunks(jobs) == [[0, 4], [1, 5], [2], [3]]
+    assert trainer.chunks([*jobs[:2], TrainingJob(one, 0, sees_context=True)]) == [[0], [1], [2]]
     alike = [TrainingJob(one, seed) for seed in range(5)]
     assert trainer.chunks(alike) == [[0, 1], [2, 3], [4]]
     calls = []

@@ -205,7 +205,7 @@ def test_a_truncated_episode_counts_the_value_of_its_next_state():
     tasks = Tasks(jnp.array([[[10.0, 1.0, 1.0, 2.0]]]), jnp.zeros((1, 1, 0)))
     state = jax.tree.map(lambda x: x[0], algorithm.start(tasks, [0], [begin]))
     single = jax.tree.map(lambda x: x[0], tasks)
-    env_state, transitions, seen = algorithm._rollout(state, single, jax.random.PRNGKey(0))
+    env_state, transitions, seen, _ = algorithm._rollout(state, single, jax.random.PRNGKey(0))
     assert int(env_state.elapsed_steps[0]) == 56  # 256 steps, the 200th was the last of an episode
     assert seen.shape == (256, 3)
     assert not np.allclose(seen[199], seen[200], atol=0.05)

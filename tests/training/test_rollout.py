@@ -43,7 +43,7 @@ class Leaning(Policy):
 def play(contexts=CONTEXTS, *, family=None, space=None, policy=None, **arguments):
     if family is None:
         family, space = make_family("cartpole"), space or SPACE
-    arguments = {"observe_context": False, "episodes": 7, "seed": 5} | arguments
+    arguments = {"episodes": 7, "seed": 5} | arguments
     arguments = {"max_episode_steps": None, "endless_after": 1000} | arguments
     return evaluate_in_gymnasium(
         family, policy or Leaning(), space or family.space(), np.array(contexts), **arguments
@@ -68,7 +68,9 @@ def test_returns_are_those_of_a_plain_loop():
                 observation, reward, terminated, truncated, _ = env.step(action)
                 expected[i, e] += reward
                 ended = terminated or truncated
-    returns = returns_of()
+    played = play()
+    returns = played.complete()
+    assert played.steps == expected.sum(), "CartPole's reward is 1 in every step"
     assert returns.dtype == np.float64
     np.testing.assert_array_equal(returns, expected)
     assert len(np.unique(returns)) > 7, "episodes and contexts must differ"
@@ -106,7 +108,8 @@ def test_a_policy_always_acts_on_batches_of_one_size():
 
 def test_the_context_is_observed_in_the_space():
     policy = Leaning()
-    observed = returns_of(policy=policy, observe_context=True)
+    policy.sees_context = True
+    observed = returns_of(policy=policy)
     assert set(policy.shapes) == {(rollout.ENV_SLOTS, 6)}
     np.testing.assert_array_equal(observed, returns_of())
 

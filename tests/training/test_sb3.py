@@ -193,7 +193,7 @@ def test_interrupts_pass_and_leave_the_generators(noted):
         ({"algorithm": "PP0"}, "Unknown algorithm 'PP0'.*Did you mean 'PPO'"),
         ({"policy": "Mlp"}, "Unknown policy 'Mlp'; PPO has MlpPolicy"),
         ({"total_timesteps": 0}, "'total_timesteps' must be"),
-        ({"eval_episodes": 0}, "'eval_episodes' must be"),
+        ({"eval_episodes": -1}, "'eval_episodes' must be"),
         ({"learning_rat": 1}, "'learning_rat'.*Did you mean 'learning_rate'"),
         ({"seed": 5}, "Unknown option 'seed'"),
         ({"target_kl": float("nan")}, "must be JSON data"),
@@ -400,7 +400,6 @@ def test_parents_that_do_not_fit(monkeypatch):
     for other, text in [
         (tiny(policy_kwargs={"net_arch": [9]}), "another policy_kwargs: {'net_arc"),
         (tiny(algorithm="A2C"), "another algorithm: 'PPO'"),
-        (tiny(observe_context=True), "another observation_space"),
         (tiny(norm_obs=False), "another normalization"),
     ]:
         with pytest.raises(TrainerError, match=text):

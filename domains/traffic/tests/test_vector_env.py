@@ -1,5 +1,7 @@
 """Training and evaluation in a vector environment: real traffic, short episodes."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
@@ -68,9 +70,11 @@ def test_random_actions_that_do_not_come_to_an_end_are_not_known(family):
             seed=0,
         )
 
-    assert np.isnan(play(20)).all()
-    assert np.isfinite(play(10_000)).all()
-    assert np.isfinite(play(20, limit=10)).all()
+    assert np.isnan(play(20).returns).all()
+    assert np.isfinite(play(10_000).returns).all()
+    limited = play(20, limit=10)
+    assert np.isfinite(limited.returns).all()
+    assert limited.steps == 20
 
 
 def test_returns_are_means_over_agents_of_their_sums(family, trainer, training):
@@ -115,8 +119,9 @@ def test_a_run_that_was_stopped_continues_to_the_same_bytes(
 
 @pytest.mark.slow
 def test_policies_can_see_the_context(family, job):
-    trainer = make_trainer("ppo", family, family.space(levels=2), observe_context=True, **SETTINGS)
-    trained = trainer.train_chunk([job])[0]
+    trainer = make_trainer("ppo", family, family.space(levels=2), **SETTINGS)
+    trained = trainer.train_chunk([replace(job, sees_context=True)])[0]
+    assert trained.policy.sees_context
     assert trained.policy.observation_size == 14 + 3
     returns = trainer.evaluate(trained.policy, trainer.space.targets, episodes=1, seed=0).returns
     assert np.isfinite(returns).all()

@@ -18,25 +18,13 @@ TITLES = {
     "generalist": "generalist: one policy, whole space",
     "multi-task": "multi-task: the same, sees the context",
     "prioritised": "prioritised: the same, contexts as PLR",
-    "committee": "committee: one policy for each of K groups",
-    "cover": "cover: K medoids",
-    "points: predictive": "single contexts: `predictive`",
-    "points: m/gp-mbtl": "single contexts: `m/gp-mbtl`",
-    "points: random": "single contexts: random",
-    "regions: random": "random regions",
 }
 #: Marks of the table of leads.
 LEAD_MARKS = (2, 4, 8, 12)
 #: What the README's table shows.
-FIRST_DATA = ("CartPole wide", "CartPole forces")
-FIRST_MARKS = (1, 2, 4, 12)
-FIRST_METHODS = (
-    *(OURS, "generalist", "multi-task", "prioritised", "points: predictive", "points: m/gp-mbtl"),
-    "points: random",
-)
-#: What stands for other tools in the table of alternatives, and its marks.
-ALTERNATIVES = (OURS, "generalist", "multi-task", "prioritised", "committee", "points: m/gp-mbtl")
-ALTERNATIVE_MARKS = (4, 12)
+FIRST_DATA = ("CartPole wide", "CartPole forces", "Pendulum")
+FIRST_MARKS = (2, 4, 12)
+FIRST_METHODS = tuple(TITLES)
 
 Quantity = Literal["coverage", "worst_tenth", "near_best"]
 
@@ -98,15 +86,6 @@ class Comparison:
         measured = {data: self.methods(data) for data in self.data}
         return [data for data, names in measured.items() if OURS in names and len(names) > 1]
 
-    def overall(self, method: str, mark: int, quantity: Quantity = "coverage") -> Estimate | None:
-        """Return the mean over the compared data sets; None unless measured on all of them."""
-        found = [self.estimate(data, method, mark, quantity) for data in self.compared]
-        known = [estimate for estimate in found if estimate is not None]
-        if not known or len(known) < len(found):
-            return None
-        width = np.sqrt(np.sum([e.half_width**2 for e in known])) / len(known)
-        return Estimate(float(np.mean([e.mean for e in known])), float(width))
-
     def best_baseline(self, data: str, mark: int) -> str | None:
         """Return the baseline with the highest mean at a mark; None if none was measured."""
         means = {
@@ -159,7 +138,7 @@ def _data_table(comparison: Comparison, data: str) -> str:
 
 
 def first_table(comparison: Comparison) -> str:
-    """Show the README's table: the most asked-for methods on two data sets."""
+    """Show the README's table: all methods on three data sets."""
     rows = {
         TITLES[name]: [
             comparison.estimate(data, name, mark) for data in FIRST_DATA for mark in FIRST_MARKS
@@ -171,46 +150,7 @@ def first_table(comparison: Comparison) -> str:
         for data in FIRST_DATA
         for mark in FIRST_MARKS
     ]
-    return _table("CartPole, 512 contexts", heads, rows)
-
-
-def alternatives_table(comparison: Comparison) -> str:
-    """Show the stand-ins for other tools: methods x data sets, a table for each mark."""
-    return "\n\n".join(
-        _table(
-            f"coverage with {mark} units",
-            comparison.compared,
-            {
-                TITLES[name]: [
-                    comparison.estimate(data, name, mark) for data in comparison.compared
-                ]
-                for name in ALTERNATIVES
-            },
-        )
-        for mark in ALTERNATIVE_MARKS
-    )
-
-
-def summary_table(comparison: Comparison) -> str:
-    """Show the mean over the compared data sets: methods x units."""
-    rows = {
-        title: [comparison.overall(name, mark) for mark in comparison.marks]
-        for name, title in TITLES.items()
-    }
-    title = f"mean of {len(comparison.compared)} data sets, units:"
-    return _table(title, [str(mark) for mark in comparison.marks], rows)
-
-
-def targets_table(comparison: Comparison) -> str:
-    """Show mean, worst tenth and share near the best known, over the compared data sets."""
-    quantities: tuple[Quantity, ...] = ("coverage", "worst_tenth", "near_best")
-    words = ("mean", "worst tenth", "near the best")
-    marks = [4, 12]
-    rows = {
-        title: [comparison.overall(name, mark, q) for mark in marks for q in quantities]
-        for name, title in TITLES.items()
-    }
-    return _table("", [f"{word}, {mark} units" for mark in marks for word in words], rows)
+    return _table("512 contexts each", heads, rows)
 
 
 def lead_table(comparison: Comparison) -> str:

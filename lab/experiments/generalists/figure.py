@@ -9,7 +9,7 @@ from matplotlib.lines import Line2D
 from matplotlib.ticker import FixedLocator, MaxNLocator, NullLocator
 
 from generalists.comparison import OURS, Comparison
-from sdmbtl.plots.colours import BLUE, GREEN, GREY, LIGHT, ORANGE
+from sdmbtl.plots.colours import BLUE, LIGHT, ORANGE
 
 COLUMNS = 3
 SIZE = (10.0, 6.4)
@@ -20,12 +20,6 @@ STYLES = {
     "generalist": (BLUE, "-", "s"),
     "prioritised": (BLUE, "--", "D"),
     "multi-task": (BLUE, ":", "v"),
-    "points: predictive": (GREEN, "-", "s"),
-    "points: m/gp-mbtl": (GREEN, "--", "D"),
-    "points: random": (GREEN, ":", "v"),
-    "committee": (GREY, "-", "s"),
-    "cover": (GREY, "--", "D"),
-    "regions: random": (GREY, ":", "v"),
 }
 #: How much of their colour the baselines keep.
 MUTED = 0.55
@@ -51,7 +45,7 @@ def coverage_figure(comparison: Comparison) -> Figure:
     for panel in panels[len(comparison.data) :]:
         panel.set_axis_off()
     figure.supxlabel(
-        "total training steps (1 = one policy at its usual length)", fontsize=SMALL + 1
+        "all environment steps (1 = one policy at its usual length)", fontsize=SMALL + 1
     )
     figure.supylabel("coverage of all targets, new episodes", fontsize=SMALL + 1)
     _draw_legend(figure, panels[0])

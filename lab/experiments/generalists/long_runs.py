@@ -36,7 +36,7 @@ class LongRuns(JaxEnvPPO):
         every = settings.eval_every
         ends = [-(-settings.num_iterations(n) // every) * every for n in steps]
         tasks = self._stacked_tasks(jobs)
-        begin = [self.form.begin(job.seed, job.parent) for job in jobs]
+        begin = [self.form.begin(job) for job in jobs]
         states = self._ppo.start(tasks, [job.seed for job in jobs], begin)
         found: list[list[Policy]] = []
         for first in range(0, ends[-1], every):

@@ -10,15 +10,18 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
-from generalists.contexts import Floats, Numbers, worst_tenth
 from generalists.data_sets import DataSet
 from sdmbtl.files import write_atomically
 from sdmbtl.policies import Policy
 from sdmbtl.seeds import derived_seed
 from sdmbtl.training import Trainer
 
-#: Episodes on each target by which policies are chosen, and as many new ones that are reported.
+Floats = NDArray[np.float64]
+Numbers = NDArray[np.intp]
+
+#: New episodes on each target that are reported.
 EPISODES = 10
 #: Fewer contexts than this are filled up: each number of episodes is compiled by itself.
 FEWEST_CONTEXTS = 102
@@ -48,20 +51,11 @@ def mean_returns(
     return np.asarray(returns.mean(axis=1)[: len(contexts)])
 
 
-def recorded_rows(data: DataSet, trainer: Trainer, policies: Sequence[Policy], seed: int) -> Floats:
-    """(k, N) mean returns of policies on the targets, by which they are chosen."""
-    targets = data.space.targets
-    return np.stack(
-        [mean_returns(trainer, p, targets, seed, "recorded", i) for i, p in enumerate(policies)]
-    )
-
-
 def fresh_rows(
     data: DataSet,
     trainer: Trainer,
     policies: Sequence[Policy],
-    recorded: Floats,
-    members: Mapping[int, Sequence[int]],
+    chosen: Mapping[int, Numbers],
     seed: int,
 ) -> dict[int, Floats]:
     """What each target gets at each mark, in new episodes.
@@ -70,13 +64,11 @@ def fresh_rows(
         data: The data set.
         trainer: What plays the episodes.
         policies: All k policies.
-        recorded: (k, N) returns by which one is chosen for each target.
-        members: For each mark the numbers of the policies that there are by then.
+        chosen: For each mark the (N,) number of the policy of each target.
         seed: Root of the episodes.
     """
     targets = data.space.targets
-    chosen = {mark: chosen_policies(recorded, some) for mark, some in members.items()}
-    fresh = np.full(recorded.shape, np.nan)
+    fresh = np.full((len(policies), len(targets)), np.nan)
     for number, policy in enumerate(policies):
         needed = np.any([by_target == number for by_target in chosen.values()], axis=0)
         if needed.any():
@@ -84,12 +76,6 @@ def fresh_rows(
                 trainer, policy, targets[needed], seed, "fresh", number
             )
     return {mark: fresh[best, np.arange(len(targets))] for mark, best in chosen.items()}
-
-
-def chosen_policies(recorded: Floats, members: Sequence[int]) -> Numbers:
-    """(N,) for each target which of some policies has the highest recorded return."""
-    best = recorded[list(members)].argmax(axis=0)
-    return np.asarray(np.array(members, dtype=np.intp)[best])
 
 
 def save(folder: Path, data: DataSet, seed: int, measured: Measured) -> None:
@@ -118,3 +104,8 @@ def load_rows(folder: Path, seed: int) -> dict[str, Floats]:
     """For each mark, as text, the (N,) shares of the range of returns."""
     with np.load(rows_path(folder, seed), allow_pickle=False) as packed:
         return {mark: packed[mark].astype(np.float64) for mark in packed.files}
+
+
+def worst_tenth(shares: Floats) -> float:
+    """Mean over the tenth of the targets that have least."""
+    return float(np.sort(shares)[: max(1, len(shares) // 10)].mean())

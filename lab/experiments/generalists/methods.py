@@ -2,36 +2,27 @@
 
 from __future__ import annotations
 
-import math
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
-from generalists import contexts
-from generalists.contexts import Floats
 from generalists.data_sets import MARKS, DataSet
 from generalists.long_runs import LongRuns
-from generalists.measuring import Measured, fresh_rows, mean_returns, recorded_rows
-from sdmbtl.contexts import Source
+from generalists.measuring import Floats, Measured, fresh_rows, mean_returns
 from sdmbtl.policies import Policy
 from sdmbtl.seeds import derived_seed, seed_sequence
-from sdmbtl.selectors import make_selector
+from sdmbtl.selectors import TrainingRun
+from sdmbtl.selectors.history import History
 from sdmbtl.studies import Study
 from sdmbtl.training import TrainingJob
 
-#: Contexts that one policy for the whole space is trained on; of a region, of a committee's group.
-WHOLE, REGION, GROUP = 256, 32, 64
-#: Width of regions at random.
-WIDTH = 0.25
-#: Policies of the methods that add one after another.
-POLICIES = 12
+#: Contexts that one policy for the whole space is trained on.
+WHOLE = 256
 #: Segments of a unit of the prioritised baseline.
 SEGMENTS = 2
-#: About as many policies as stay in the cache when trained side by side.
-MOST_AT_ONCE = 12
 
 Results = Iterator[tuple[int, Measured]]
 Run = Callable[[DataSet, Sequence[int], Path], Results]
@@ -39,19 +30,23 @@ Run = Callable[[DataSet, Sequence[int], Path], Results]
 
 def generalist(data: DataSet, seeds: Sequence[int], _: Path) -> Results:
     """One policy, every episode in one of 256 contexts anywhere in the space."""
-    return _one_policy(data, seeds, "generalist", observe_context=False)
+    return _one_policy(data, seeds, "generalist", sees_context=False)
 
 
 def multi_task(data: DataSet, seeds: Sequence[int], _: Path) -> Results:
     """The same, and the policy sees the context."""
-    return _one_policy(data, seeds, "multi-task", observe_context=True)
+    return _one_policy(data, seeds, "multi-task", sees_context=True)
 
 
-def _one_policy(data: DataSet, seeds: Sequence[int], key: str, *, observe_context: bool) -> Results:
-    trainer = data.trainer(chunk=len(seeds), observe_context=observe_context)
+def _one_policy(data: DataSet, seeds: Sequence[int], key: str, *, sees_context: bool) -> Results:
+    trainer = data.trainer(chunk=len(seeds))
     whole = data.space.whole()
     jobs = [
-        TrainingJob(data.space.draw(whole, WHOLE, _rng(seed, key)), derived_seed(seed, key))
+        TrainingJob(
+            data.space.draw(whole, WHOLE, _rng(seed, key)),
+            derived_seed(seed, key),
+            sees_context=sees_context,
+        )
         for seed in seeds
     ]
     at_marks = trainer.policies_after(jobs, [mark * data.unit for mark in MARKS])
@@ -100,137 +95,8 @@ def _prioritised_contexts(
     return space.draw(space.whole(), WHOLE, rng, returns)
 
 
-def committee(data: DataSet, seeds: Sequence[int], _: Path) -> Results:
-    """K groups of targets, a policy for each, from scratch."""
-    targets, units = data.space.targets, data.space.unit_targets
-    jobs: dict[int, dict[int, list[TrainingJob]]] = {seed: {} for seed in seeds}
-    for seed in seeds:
-        for k in data.sizes:
-            rng = _rng(seed, "committee", k)
-            groups = contexts.cluster(units, k, rng)
-            jobs[seed][k] = [
-                TrainingJob(
-                    targets[contexts.filled_up(np.flatnonzero(groups == group), GROUP, rng)],
-                    derived_seed(seed, "committee", k, group),
-                )
-                for group in range(k)
-            ]
-    return _sets_of_policies(data, jobs)
-
-
-def cover(data: DataSet, seeds: Sequence[int], _: Path) -> Results:
-    """K medoids of the targets, a policy for each, from scratch."""
-    points = {k: contexts.medoids(data.space.unit_targets, k) for k in data.sizes}
-    jobs = {
-        seed: {
-            k: [
-                TrainingJob(data.space.targets[[index]], derived_seed(seed, "cover", k, number))
-                for number, index in enumerate(points[k].tolist())
-            ]
-            for k in data.sizes
-        }
-        for seed in seeds
-    }
-    return _sets_of_policies(data, jobs)
-
-
-def random_points(data: DataSet, seeds: Sequence[int], _: Path) -> Results:
-    """Targets at random, a policy for each, from scratch."""
-    jobs = {}
-    for seed in seeds:
-        selector = make_selector("random", data.space, seed=seed)
-        trials = selector.ask(POLICIES)
-        jobs[seed] = [
-            TrainingJob(t.source.vector[None], derived_seed(seed, "random points", number))
-            for number, t in enumerate(trials)
-        ]
-    return _growing_sets(data, jobs)
-
-
-def random_regions(data: DataSet, seeds: Sequence[int], _: Path) -> Results:
-    """Regions around targets at random, a policy for each, from scratch."""
-    jobs = {}
-    for seed in seeds:
-        rng = _rng(seed, "random regions")
-        centres = rng.choice(len(data.space), POLICIES, replace=False)
-        regions = [Source.at(data.space.targets[centre], WIDTH) for centre in centres]
-        jobs[seed] = [
-            TrainingJob(
-                data.space.draw(region, REGION, rng), derived_seed(seed, "random regions", number)
-            )
-            for number, region in enumerate(regions)
-        ]
-    return _growing_sets(data, jobs)
-
-
-def _sets_of_policies(
-    data: DataSet, jobs: Mapping[int, Mapping[int, Sequence[TrainingJob]]]
-) -> Results:
-    """Measure sets of policies, for each seed and each K one of their own."""
-    flat = [job for sets in jobs.values() for some in sets.values() for job in some]
-    trainer, policies = _trained(data, flat, len(jobs))
-    for seed, sets in jobs.items():
-        own = [policies[id(job)] for some in sets.values() for job in some]
-        ends = np.cumsum([len(some) for some in sets.values()]).tolist()
-        members = {
-            k: range(end - len(some), end)
-            for (k, some), end in zip(sets.items(), ends, strict=True)
-        }
-        yield seed, _portfolio(data, trainer, own, members, seed)
-
-
-def _growing_sets(data: DataSet, jobs: Mapping[int, Sequence[TrainingJob]]) -> Results:
-    """Measure the first policies of each seed, of one unit each."""
-    flat = [job for some in jobs.values() for job in some]
-    trainer, policies = _trained(data, flat, len(jobs))
-    for seed, some in jobs.items():
-        own = [policies[id(job)] for job in some]
-        members = {mark: range(mark) for mark in MARKS}
-        yield seed, _portfolio(data, trainer, own, members, seed)
-
-
-def _trained(
-    data: DataSet, jobs: Sequence[TrainingJob], seeds: int
-) -> tuple[LongRuns, dict[int, Policy]]:
-    """Train jobs of the same shape in equal chunks; the policies by the identity of the job."""
-    trainer = data.trainer(chunk=even_chunk(len(jobs), seeds * math.gcd(*data.sizes, POLICIES)))
-    trained = trainer.train(jobs)
-    return trainer, {id(j): t.policy for j, t in zip(jobs, trained, strict=True)}
-
-
-def even_chunk(jobs: int, preferred: int) -> int:
-    """Policies side by side: a divisor of both numbers, for each chunk size is compiled anew."""
-    common = math.gcd(jobs, preferred)
-    return max(n for n in range(1, MOST_AT_ONCE + 1) if common % n == 0)
-
-
-def _portfolio(
-    data: DataSet,
-    trainer: LongRuns,
-    policies: Sequence[Policy],
-    members: Mapping[int, Sequence[int]],
-    seed: int,
-) -> Measured:
-    recorded = recorded_rows(data, trainer, policies, seed)
-    return Measured(fresh_rows(data, trainer, policies, recorded, members, seed))
-
-
-def predictive_points(data: DataSet, seeds: Sequence[int], work: Path) -> Results:
-    """Train on single contexts from scratch, chosen by `predictive`."""
-    return _studies(data, seeds, work, selector="predictive", width=0, init="scratch")
-
-
-def paper_points(data: DataSet, seeds: Sequence[int], work: Path) -> Results:
-    """Points from scratch, chosen by M/GP-MBTL."""
-    return _studies(data, seeds, work, selector="m/gp-mbtl", width=0, init="scratch")
-
-
 def generalist_first(data: DataSet, seeds: Sequence[int], work: Path) -> Results:
     """A study as it is by default: a generalist, then what adds most."""
-    return _studies(data, seeds, work)
-
-
-def _studies(data: DataSet, seeds: Sequence[int], work: Path, **options: Any) -> Results:
     for seed in seeds:
         begun = time.monotonic()
         study = Study.open(
@@ -238,9 +104,8 @@ def _studies(data: DataSet, seeds: Sequence[int], work: Path, **options: Any) ->
             data.environment,
             space=data.space,
             trainer="ppo",
-            trainer_options={**data.options, "processes": 1},
+            trainer_options=data.options,
             seed=seed,
-            **options,
         )
         ended = study.run(total_steps=max(MARKS) * data.unit)
         yield seed, _measured_study(data, study, ended, time.monotonic() - begun)
@@ -248,15 +113,20 @@ def _studies(data: DataSet, seeds: Sequence[int], work: Path, **options: Any) ->
 
 def _measured_study(data: DataSet, study: Study, ended: str, seconds: float) -> Measured:
     finished = [trial for trial in study.trials if trial.row is not None]
-    # As asked for: the trainer rounds each run up to whole iterations.
-    steps = [trial.steps or data.unit for trial in finished]
-    members = affordable(steps, data.unit)
+    runs = [trial.run or TrainingRun() for trial in finished]
+    steps = [(run.steps or 0) + run.evaluation_steps for run in runs]
+    random = study.random_actions
+    members = affordable([steps[0] + (random.steps if random else 0), *steps[1:]], data.unit)
     portfolio = study.portfolio()
     policies = [portfolio.policy(trial.id) for trial in finished]
-    recorded = study.returns.mean(axis=2)
-    rows = fresh_rows(data, data.trainer(), policies, recorded, members, study.configuration.seed)
+    chosen = {}
+    for mark, some in members.items():  # as the study chose when it had these policies only
+        known = History(data.space, 0, study.trials[: finished[some[-1]].id + 1])
+        chosen[mark] = known.expected_returns.argmax(axis=0)
+    rows = fresh_rows(data, data.trainer(), policies, chosen, study.configuration.seed)
     sources = [trial.source.to_dict() for trial in finished]
     notes = {"ended": ended, "policies": len(finished), "sources": sources}
+    notes |= {"training_steps": study.training_steps, "evaluation_steps": study.evaluation_steps}
     return Measured(rows, {**notes, "study_seconds": round(seconds, 1)})
 
 
@@ -290,11 +160,5 @@ METHODS = (
     Method("generalist", generalist),
     Method("multi-task", multi_task),
     Method("prioritised", prioritised),
-    Method("points: random", random_points),
-    Method("regions: random", random_regions),
-    Method("cover", cover),
-    Method("committee", committee),
-    Method("points: predictive", predictive_points),
-    Method("points: m/gp-mbtl", paper_points),
     Method("generalist-first", generalist_first, keyed=True),
 )

@@ -11,9 +11,8 @@ from typing import Any
 import numpy as np
 
 from experiment import STUDY_CODE
-from generalists.contexts import Floats
 from generalists.data_sets import MARKS, DataSet
-from generalists.measuring import EPISODES, load_rows
+from generalists.measuring import EPISODES, Floats, load_rows
 from generalists.methods import METHODS, Method
 from sdmbtl_lab.fingerprint import code_fingerprint
 

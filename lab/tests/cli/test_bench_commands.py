@@ -156,6 +156,12 @@ def test_default_selectors(command, matrix, tmp_path, chosen, name, shown):
     assert [path.name for path in tmp_path.iterdir()] == [f"{name}-w1-k3.json"]
 
 
+def test_a_value_that_is_none_of_the_choices(command):
+    result = command("bench", "synthetic", "--data", "foo", status=2).stderr
+    assert result.count("foo") == 1
+    assert "paper|further" in command("bench", "synthetic", "--help").stdout
+
+
 @pytest.mark.parametrize(
     ("arguments", "text"),
     [

@@ -56,11 +56,12 @@ class TestNumbers:
 
     def test_multi_task_policy_has_more_steps_and_sees_its_context(self, recipe, reference):
         trainer, targets = recipe.multi_task_specification(2).make_trainer(), recipe.space.targets
-        assert trainer.observe_context
         assert trainer.settings()["total_timesteps"] == 2 * recipe.training["total_timesteps"]
-        job = TrainingJob(targets, derived_seed(3, "multi-task 2 training", 0, 0))
+        seed = derived_seed(3, "multi-task 2 training", 0, 0)
+        policy = trainer.train([TrainingJob(targets, seed, sees_context=True)])[0].policy
+        assert policy.sees_context
         played = trainer.evaluate(
-            trainer.train([job])[0].policy,
+            policy,
             targets,
             episodes=2,
             seed=derived_seed(3, "multi-task 2 evaluation", 0),

@@ -5,13 +5,13 @@ from __future__ import annotations
 import math
 import time
 from collections.abc import Iterable, Mapping
+from itertools import accumulate
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 
 from sdmbtl.errors import MissingPackageError, StudyError
-from sdmbtl.transfer import mean_of
 
 if TYPE_CHECKING:
     from sdmbtl.callbacks.event import Event
@@ -46,12 +46,10 @@ class TensorBoardWriter:
         self._runs: dict[str, Any] = {}
 
     def __enter__(self) -> Self:
-        rows = self._study.selector.rows.returns
-        finished = [t.run for t in self._study.trials if t.row is not None]
-        steps = np.cumsum([(run.steps or 0) if run else 0 for run in finished])
-        best = np.fmax.accumulate(rows, axis=0) if len(rows) else rows
-        for taken, returns in zip(steps.tolist(), best, strict=True):
-            self._write_study(taken, mean_of(returns))
+        rows = self._study.selector.expected_returns
+        best = np.maximum.accumulate(rows, axis=0) if len(rows) else rows
+        for steps, returns in zip(self._steps(), best, strict=True):
+            self._write_study(steps, float(returns.mean()))
         return self
 
     def __exit__(self, *_: object) -> None:
@@ -71,7 +69,14 @@ class TensorBoardWriter:
             if name in self._runs:
                 self._runs.pop(name).close()
         elif event.stage == "finished":
-            self._write_study(self._study.steps, self._study.performance)
+            self._write_study(self._steps()[-1], self._study.performance)
+
+    def _steps(self) -> list[int]:
+        """Environment steps up to each finished policy, of training and evaluation."""
+        random = self._study.random_actions
+        runs = [t.run for t in self._study.trials if t.row is not None]
+        steps = [0 if run is None else (run.steps or 0) + run.evaluation_steps for run in runs]
+        return list(accumulate(steps, initial=0 if random is None else random.steps))[1:]
 
     def _write_evaluations(self, name: str, evaluations: Iterable[tuple[int, float]]) -> None:
         for steps, mean_return in evaluations:

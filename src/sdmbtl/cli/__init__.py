@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-import warnings
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
 from sdmbtl import __version__, plugins
 from sdmbtl.cli.ask_tell import ask, renew, tell
+from sdmbtl.cli.distill import distill
 from sdmbtl.cli.environments import environments, trainers
 from sdmbtl.cli.evaluate import doctor, evaluate
-from sdmbtl.cli.output import FriendlyErrorGroup, PlainHelpCommand, note, say
+from sdmbtl.cli.output import FriendlyErrorGroup, PlainHelpCommand, say, warnings_as_notes
 from sdmbtl.cli.play import play
 from sdmbtl.cli.plot import compare, plot
 from sdmbtl.cli.portfolio import portfolio
@@ -19,8 +19,34 @@ from sdmbtl.cli.report import report
 from sdmbtl.cli.run import resume, run
 from sdmbtl.cli.status import status
 
+
+class _PluginGroup(FriendlyErrorGroup):
+    """The commands, with those of plug-ins, which are imported when they are asked for."""
+
+    def get_command(self, ctx: Any, cmd_name: str) -> Any:
+        """Return the command of a name; None if there is none."""
+        self._import_plugin(cmd_name)
+        return super().get_command(ctx, cmd_name)
+
+    def list_commands(self, ctx: Any) -> list[str]:
+        """Return the names of all commands."""
+        for name in plugins.installed("commands"):
+            self._import_plugin(name)
+        return super().list_commands(ctx)
+
+    def _import_plugin(self, name: str) -> None:
+        if name in self.commands or name not in plugins.installed("commands"):
+            return
+        with warnings_as_notes():
+            plugin = plugins.load("commands", name)
+        if isinstance(plugin, typer.Typer):
+            group = typer.main.get_group(plugin)
+            group.name, group.rich_help_panel = name, "Plug-ins"
+            self.commands[name] = group
+
+
 app = typer.Typer(
-    cls=FriendlyErrorGroup,
+    cls=_PluginGroup,
     context_settings={"help_option_names": ["-h", "--help"]},
     no_args_is_help=True,
     pretty_exceptions_enable=False,
@@ -46,19 +72,10 @@ def _root(
 
 for _panel, _commands in {
     "Train": (run, resume, status, evaluate, doctor),
-    "Use": (portfolio, play),
+    "Use": (portfolio, distill, play),
     "Show": (report, plot, compare),
     "Train elsewhere": (ask, tell, renew),
     "Names and settings": (environments, trainers),
 }.items():
     for _command in _commands:
         app.command(cls=PlainHelpCommand, rich_help_panel=_panel)(_command)
-
-with warnings.catch_warnings(record=True) as _caught:
-    warnings.simplefilter("always")
-    for _name in plugins.installed("commands"):
-        _plugin = plugins.load("commands", _name)
-        if _plugin is not None:
-            app.add_typer(_plugin, name=_name, rich_help_panel="Plug-ins")
-for _warning in _caught:
-    note(f"Note: {_warning.message}")

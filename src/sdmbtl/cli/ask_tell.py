@@ -187,6 +187,7 @@ def tell(
         raise ArgumentError("The options and the row name different policies. Correct one of them.")
     rows[0] |= named
     study = Study.open(path, wait=wait)
+    stale_before = len(study.store.stale_results())
     for each in rows:
         policy, before = _find_policy(study, each), study.trials
         if forget:
@@ -211,7 +212,7 @@ def tell(
                 ) from None
             became = f"recorded as {trial.status}."
             if any(trial is known for known in before):
-                became = "not recorded; it was reported before, or its lease is stale."
+                became = "not recorded; the same was reported before, or its lease is stale."
             elif each.get("attributes"):
                 study.annotate(trial, **each["attributes"])
         if not as_json:
@@ -220,6 +221,11 @@ def tell(
         print_json(study.status())
     else:
         print_lines(PlainConsole(), *status_lines(study.snapshot())[1:])
+    if stale := len(study.store.stale_results()) - stale_before:
+        raise ArgumentError(
+            f"{counted(stale, 'result')} came after the lease had expired and the policy was given "
+            "to another asker: kept as stale, and not counted. Ask for another context."
+        )
 
 
 def _read_rows(name: str) -> list[dict[str, Any]]:

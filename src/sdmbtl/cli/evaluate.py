@@ -19,6 +19,7 @@ from sdmbtl.cli.output import (
     ArgumentError,
     print_json,
     print_lines,
+    prints_as_notes,
     say,
     warnings_as_notes,
 )
@@ -82,7 +83,11 @@ def evaluate(
         units = ContextSpace.sample(samples, seed=seed, **box).targets
         contexts = [space.context(vector) for vector in space.from_unit(units)]
     signals = StopSignals()
-    with signals.ending_with(lambda: "Interrupted; nothing was changed."), warnings_as_notes():
+    with (
+        signals.ending_with(lambda: "Interrupted; nothing was changed."),
+        warnings_as_notes(),
+        prints_as_notes(),
+    ):
         returns = study.evaluate(
             contexts,
             episodes=episodes,
@@ -125,7 +130,7 @@ def evaluate(
         lines.append(f"Evaluation failed on {failed} more, which are not counted")
     if coverage is not None:
         lines.append(f"Coverage {coverage_text(coverage)}")
-    if covered is not None:
+    if covered is not None and covered.known:
         noun = "tasks" if samples is None else "contexts"
         lines.append(covered_text(covered.worst_tenth, covered.near_best, noun))
     lines += ["", "Worst contexts:"]
@@ -136,7 +141,10 @@ def evaluate(
 def _evaluate_missing(study: Study, eval_processes: int | None, *, as_json: bool) -> None:
     """Fill in missing returns and print their number."""
     signals = StopSignals()
-    with signals.ending_with(lambda: "Interrupted; returns filled in so far are kept."):
+    with (
+        signals.ending_with(lambda: "Interrupted; returns filled in so far are kept."),
+        prints_as_notes(),
+    ):
         counts = study.evaluate_missing([lambda _: signals.check()], eval_processes=eval_processes)
     if as_json:
         print_json({"path": str(study.path), **counts})

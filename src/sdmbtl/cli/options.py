@@ -151,14 +151,27 @@ class TrainingSettings:
     set_: list[str] | None = setting(
         None, "--set", metavar="KEY=VALUE", help="Setting of the trainer, such as gamma=0.98."
     )
-    episodes: int = setting(10, metavar="N", help="Episodes per policy and target.", min=1)
+    episodes: int = setting(
+        10, metavar="N", help="Episodes per policy and target; at most, if chosen.", min=1
+    )
+    evaluate: str | None = setting(
+        None,
+        metavar="all|chosen",
+        help="Targets to evaluate on: all, or chosen where it may change the best policy.",
+        show_default="chosen for generalist-first, otherwise all",
+    )
 
     @property
     def keywords(self) -> dict[str, Any]:
         """Keywords of `Study.open`."""
         options = parse_settings(self.set_, "--set")
         options |= {} if self.steps is None else {"total_timesteps": self.steps}
-        return {"trainer": self.trainer, "trainer_options": options, "episodes": self.episodes}
+        return {
+            "trainer": self.trainer,
+            "trainer_options": options,
+            "episodes": self.episodes,
+            "evaluate": self.evaluate,
+        }
 
 
 @dataclass(frozen=True)
@@ -171,7 +184,7 @@ class StopSettings:
         None, metavar="N", help="Number of policies, earlier runs included.", min=1
     )
     total_steps: int | None = setting(
-        None, metavar="N", help="Environment steps in all, earlier runs included.", min=1
+        None, metavar="N", help="Environment steps, evaluation and earlier runs included.", min=1
     )
     time: str | None = setting(None, metavar="TIME", help="Time for this run: 90s, 30m, 2h.")
     min_gain: float | None = setting(
@@ -212,7 +225,6 @@ class ExecutionSettings:
     jobs: int = setting(
         1, "--jobs", "-j", metavar="N", help="Policies trained at the same time.", min=1
     )
-    eval_processes: EvalProcessesOption = None
     executor: str | None = setting(
         None,
         metavar="NAME",
@@ -237,7 +249,6 @@ class ExecutionSettings:
         """Keywords of `Study.run`."""
         return {
             "jobs": self.jobs,
-            "eval_processes": self.eval_processes,
             "executor": self.executor,
             "executor_options": parse_settings(self.executor_option, "--executor-option"),
             "join": self.join,

@@ -7,10 +7,12 @@ import json
 import os
 import re
 import sqlite3
+import sys
 import textwrap
 import warnings
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, redirect_stdout
+from enum import Enum
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any, NoReturn
@@ -57,7 +59,9 @@ class FriendlyErrorGroup(TyperGroup):
         except typer.BadParameter as error:
             list_errors = getattr(error.__cause__, "errors", None)  # Pydantic, of newer releases
             if list_errors is not None:
-                error.message += f". Got {short_text(list_errors()[0]['input'])} instead."
+                got = short_text(list_errors()[0]["input"])
+                said = error.message.removeprefix("Value error, ").rstrip(".")
+                error.message = f"{said}." if got in said else f"{said}. Got {got} instead."
             raise
         except SdmbtlError as error:
             fail(str(error))
@@ -78,7 +82,7 @@ class FriendlyErrorGroup(TyperGroup):
 
     def format_commands(self, ctx: Any, formatter: Any) -> None:
         """Write a section for each panel of commands."""
-        del ctx
+        self.list_commands(ctx)  # with those of plug-ins
         rows = [
             (command, name, command.get_short_help_str(limit=200))
             for name, command in self.commands.items()
@@ -115,6 +119,8 @@ def _write_panels(formatter: Any, usual: str, rows: list[tuple[Any, str, str]]) 
 def help_row(parameter: Any) -> tuple[str, str]:
     """Return the names of a parameter and its help text, with the default."""
     metavar = parameter.metavar or str(parameter.name).upper()
+    if parameter.metavar is None and isinstance(parameter.default, Enum):
+        metavar = "|".join(str(choice.value) for choice in type(parameter.default))
     if parameter.param_type_name != "option":
         return metavar, parameter.help or ""
     names = ", ".join(sorted(parameter.opts, key=len))
@@ -186,6 +192,26 @@ def warnings_as_notes() -> Iterator[None]:
             for warning in caught:
                 if issubclass(warning.category, UserWarning):
                     note(f"Note: {warning.message}")
+
+
+@contextmanager
+def prints_as_notes() -> Iterator[None]:
+    """Have what environments print, here and in workers, on the standard error.
+
+    The standard output is for the result.
+    """
+    if sys.stdout is None:
+        yield
+        return
+    sys.stdout.flush()
+    kept = os.dup(1)
+    os.dup2(2, 1)
+    try:
+        with redirect_stdout(sys.stderr):
+            yield
+    finally:
+        os.dup2(kept, 1)
+        os.close(kept)
 
 
 # -- tables ----------------------------------------------------------------------------------------

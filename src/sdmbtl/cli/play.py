@@ -61,7 +61,7 @@ def play(
 
     check_output(out)
     with warnings_as_notes():
-        found = open_portfolio(path, trust=trust)
+        found, trust = open_portfolio(path, trust=trust)
     where = {**found.space.middle(), **parse_context(context or ())}
     where = found.space.context(found.space.vector(match_shown_target(where, found.space)))
     if where not in found.space:

@@ -11,6 +11,7 @@ import typer
 
 from sdmbtl.cli.options import ContextOption, JsonOption, TrustOption
 from sdmbtl.cli.output import (
+    ArgumentError,
     check_output,
     print_json,
     print_lines,
@@ -59,7 +60,12 @@ def portfolio(
     if picture is not None:
         check_output(picture)
     with warnings_as_notes():
-        found = open_portfolio(path, trust=trust)
+        found, _ = open_portfolio(path, trust=trust)
+    if smallest and found.return_range is None:
+        raise ArgumentError(
+            f"--smallest {smallest:g} is a share of the range of returns, which is not known. Give "
+            "0, or make a study whose space file has [returns] with min and max."
+        )
     if smallest is not None:
         found = found.smallest(smallest)
     choice = None
@@ -87,19 +93,24 @@ def portfolio(
         return
     lines = found.describe().splitlines()
     if choice is not None:
-        low, high = choice.interval
+        interval = ""
+        if found.return_range is not None:  # without one it has no bounds, and means little
+            low, high = choice.interval
+            interval = f" (95 % interval {low:.4g} to {high:.4g})"
         lines = [
             f"policy {choice.policy}, trained on {found.trained_on(choice.policy)}",
-            f"expected return {choice.expected_return:.4g} (95 % interval {low:.4g} to {high:.4g})",
+            f"expected return {choice.expected_return:.4g}{interval}",
             choice.reason,
         ]
+    if picture is not None:
+        lines.append(f"Wrote {picture}.")
     if export is not None:
         lines.append(f"Exported to {export}; in Python: Portfolio.load({str(export)!r})")
     print_lines(PlainConsole(), *lines, hanging=2)
 
 
-def open_portfolio(path: Path, *, trust: bool) -> Portfolio:
-    """Return the policies of a study, or of an exported portfolio.
+def open_portfolio(path: Path, *, trust: bool) -> tuple[Portfolio, bool]:
+    """Return the policies of a study or of an exported portfolio, and if their code is trusted.
 
     Raises:
         PortfolioError: If the directory has neither.
@@ -109,9 +120,10 @@ def open_portfolio(path: Path, *, trust: bool) -> Portfolio:
     from sdmbtl.studies.directory import has_database
 
     if has_database(path):
-        return Study.open(path, trust=trust).portfolio()
+        study = Study.open(path, trust=trust)
+        return study.portfolio(), study.trust.holds
     try:
-        return Portfolio.load(path)
+        return Portfolio.load(path), trust
     except FileNotFoundError:
         raise PortfolioError(
             f"There is neither a study nor an exported portfolio in {str(path)!r}. Make a study: "

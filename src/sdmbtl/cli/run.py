@@ -28,7 +28,7 @@ from sdmbtl.cli.options import (
     WaitOption,
     with_settings,
 )
-from sdmbtl.cli.output import ArgumentError, note, print_json, warnings_as_notes
+from sdmbtl.cli.output import ArgumentError, note, print_json, prints_as_notes, warnings_as_notes
 from sdmbtl.cli.parsing import directory_name
 from sdmbtl.cli.signals import StopSignals
 from sdmbtl.cli.status import DEFAULT_BUDGET, print_result
@@ -59,7 +59,7 @@ def run(
     training: TrainingSettings,
     execution: ExecutionSettings,
 ) -> None:
-    """Train policies on chosen contexts and evaluate them on all targets.
+    """Train policies on chosen contexts and evaluate them.
 
     Without a stopping rule, 12 policies are trained. The same command, or
     'sdmbtl resume DIR', continues an interrupted run. '--selector NAME' with
@@ -74,7 +74,8 @@ def run(
         with _stoppable(path) as signals:
             from sdmbtl.studies import Study
 
-            study = Study.open(path, environment.make_family(env), seed=own_seed, **keywords)
+            with prints_as_notes():  # an environment is made, and tried
+                study = Study.open(path, environment.make_family(env), seed=own_seed, **keywords)
             _run(study, stop, output, execution, signals)
 
 
@@ -109,7 +110,8 @@ def resume(
         from sdmbtl.studies import Study
 
         study = Study.open(path, accept_changes=accept_changes, trust=trust, wait=wait)
-        _ = study.training  # refuses changed environments before anything is changed
+        with prints_as_notes():
+            _ = study.training  # refuses changed environments before anything is changed
         if not stop.is_given and not study.stop_rules:
             raise ArgumentError(
                 f"The study in {str(path)!r} has no budget on record. Give a stopping rule: "
@@ -126,16 +128,15 @@ def resume(
 
 @contextmanager
 def _stoppable(path: Path) -> Iterator[StopSignals]:
-    """End a run at a signal, with a note of the kept policies and the command that continues."""
+    """End a run at a signal, with the command that continues."""
 
     def message() -> str:
-        from sdmbtl.studies import Study
-
         if not (path / "study.db").exists():
             return "Interrupted before the study was made."
-        kept = counted(Study.open(path).n_finished, "policy is", "policies are")
         again = f"sdmbtl resume {quote(str(path))}"
-        return f"Interrupted; {kept} kept. Continue with the same command, or: {again}"
+        return (
+            f"Interrupted; everything so far is kept. Continue with the same command, or: {again}"
+        )
 
     signals = StopSignals()
     with signals.ending_with(message):
@@ -159,7 +160,10 @@ def _run(
             if not output.quiet:
                 rules = ", ".join(f"{name} {value}" for name, value in earlier.items())
                 note(f"Using the earlier stopping rule: {rules}")
-    with catch_warnings(action="ignore") if output.quiet else warnings_as_notes():
+    with (
+        catch_warnings(action="ignore") if output.quiet else warnings_as_notes(),
+        prints_as_notes(),
+    ):
         _ = study.training  # fails if its environments have changed
     signals.check()
     if not output.quiet:
@@ -172,17 +176,18 @@ def _run(
         if study.trials:
             finished = counted(study.n_finished, "finished policy", "finished policies")
             note(f"Continuing after {finished}.")
-        with warnings_as_notes():
+        with warnings_as_notes(), prints_as_notes():
             study.warn_of_environment()
-    reason = study.run(
-        **stop.keywords,
-        **execution.keywords,
-        callbacks=[lambda _: signals.check()],
-        progress=not output.quiet,
-        log_every=None if output.as_json else 30.0,
-        tensorboard=output.tensorboard,
-        retrain_missing=retrain_missing,
-    )
+    with prints_as_notes():
+        reason = study.run(
+            **stop.keywords,
+            **execution.keywords,
+            callbacks=[lambda _: signals.check()],
+            progress=not output.quiet,
+            log_every=None if output.as_json else 30.0,
+            tensorboard=output.tensorboard,
+            retrain_missing=retrain_missing,
+        )
     if output.as_json:
         print_json({**study.status(), "stopped": reason})
     elif not output.quiet:

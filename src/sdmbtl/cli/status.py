@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Mapping
 from pathlib import Path
 from shlex import quote
@@ -77,20 +76,17 @@ def _print_policies(path: Path, snapshot: StudySnapshot) -> None:
     table = plain_table("#")
     table.add_column("trained on", overflow="fold")
     level_name = "mean best" if snapshot.known_span is None else "coverage"
-    columns = ["from", "steps", "return", *(["evaluated"] if snapshot.partial else [])]
-    for name in (*columns, level_name, "gain"):
+    for name in ("from", "steps", "return", level_name, "gain"):
         table.add_column(name, justify="right", no_wrap=True)
     for policy in snapshot.rounds:
         steps = policy.run.steps or policy.trial.steps
         level = level_figure(policy.performance, policy.coverage)
-        evaluated = [f"{policy.evaluated_targets} of {snapshot.targets}"]
         table.add_row(
             str(policy.trial.id),
             Text(policy.trained_on),
             figure(policy.trial.parent, ""),
             figure(steps, ","),
             figure(policy.training_return),
-            *(evaluated if snapshot.partial else []),
             level if policy.trial.status == "finished" else policy.trial.status,
             gain_figure(policy.gain, snapshot.known_span),
         )
@@ -169,26 +165,18 @@ def _show_targets(study: Study, *, as_json: bool) -> None:
     if as_json:
         print_json(listed)
         return
-    partial = any(math.isnan(value) for value in study.selector.rows.returns.flat)
     table = plain_table("target")
     table.add_column("context", overflow="fold")
-    predicted = ["predicted", "its return"] if partial else []
-    for name in ("policy", "mean return", *predicted):
+    for name in ("policy", "expected return", "episodes"):
         table.add_column(name, justify="right", no_wrap=True)
     for entry in listed:
-        cells = [figure(entry["policy"], ""), figure(entry["mean_return"])]
-        if partial:
-            cells += [figure(entry["predicted_policy"], ""), figure(entry["predicted_return"])]
+        cells = [figure(entry["policy"], ""), figure(entry["expected_return"])]
+        cells.append(str(entry["episodes"]))
         table.add_row(str(entry["target"]), Text(shown_context(entry["context"])), *cells)
     console = PlainConsole()
     console.print(table)
-    if partial:
-        print_lines(
-            console,
-            "",
-            "Policy: the best of those evaluated on the target. Predicted: the best of all, with "
-            "its predicted return.",
-        )
+    if any(entry["episodes"] == 0 for entry in listed):
+        print_lines(console, "", "A return without episodes is predicted from other targets.")
 
 
 def _show_structure(study: Study, *, as_json: bool) -> None:

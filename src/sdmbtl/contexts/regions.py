@@ -55,6 +55,7 @@ def describe(space: ContextSpace, source: Source) -> str:
     else:
         parts = [f"{name} {_span(*ends)}" for name, ends in bounds_of(space, source).items()]
     parts += [] if source.parent is None else [f"from policy {source.parent}"]
+    parts += ["sees its context"] if source.sees_context else []
     parts += [] if source.steps is None else [f"{source.steps:,} steps"]
     return ", ".join(parts)
 

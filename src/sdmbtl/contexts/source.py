@@ -30,6 +30,7 @@ class Source:
             space does not count.
         parent: Id of the trial whose policy is the start; None for a start from scratch.
         steps: Environment steps; None for as many as the trainer is set to.
+        sees_context: Whether the policy sees the context it acts in.
 
     Raises:
         ContextError: If a value is not usable; the message names it.
@@ -45,6 +46,7 @@ class Source:
     width: float = 0.0
     parent: int | None = None
     steps: int | None = None
+    sees_context: bool = False
 
     def __post_init__(self) -> None:
         width = check_float("width", self.width, low=0.0, error=ContextError)
@@ -65,10 +67,11 @@ class Source:
         width: float = 0.0,
         parent: int | None = None,
         steps: int | None = None,
+        sees_context: bool = False,
     ) -> Source:
         """The source around a (D,) context."""
         center = tuple(np.asarray(vector, dtype=np.float64).tolist())
-        return cls(center, width, parent, steps)
+        return cls(center, width, parent, steps, sees_context)
 
     @cached_property
     def vector(self) -> NDArray[np.float64]:
@@ -92,7 +95,11 @@ class Source:
         data: dict[str, Any] = {"center": list(self.center)}
         if not self.is_point:
             data["width"] = self.width
-        more = {"parent": self.parent, "steps": self.steps}
+        more = {
+            "parent": self.parent,
+            "steps": self.steps,
+            "sees_context": self.sees_context or None,
+        }
         return data | {name: value for name, value in more.items() if value is not None}
 
     @classmethod
@@ -103,13 +110,13 @@ class Source:
             ContextError: If it does not describe a source.
         """
         try:
-            unknown = sorted(set(data) - {"center", "width", "parent", "steps"})
+            unknown = sorted(set(data) - {"center", "width", "parent", "steps", "sees_context"})
             center = [float(value) for value in data["center"]]
         except (KeyError, TypeError, ValueError, OverflowError) as error:
             raise ContextError(f"This does not describe a source: {error!r}.") from None
         if unknown:
             raise ContextError(
-                "A source has 'center', 'width', 'parent' and 'steps'; there is no "
+                "A source has 'center', 'width', 'parent', 'steps' and 'sees_context'; there is no "
                 f"{unknown[0]!r}. Leave it out of {short_text(dict(data))}."
             )
         return cls.at(center, **{name: data[name] for name in data if name != "center"})

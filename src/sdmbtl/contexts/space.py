@@ -226,7 +226,9 @@ class ContextSpace:
 
     # -- regions -------------------------------------------------------------------------
 
-    def whole(self, parent: int | None = None, steps: int | None = None) -> Source:
+    def whole(
+        self, parent: int | None = None, steps: int | None = None, sees_context: bool = False
+    ) -> Source:
         """The whole space, as what a policy is trained on.
 
         Example:
@@ -234,7 +236,8 @@ class ContextSpace:
             >>> space.region(space.whole())
             {'mass': (1.0, 4.0)}
         """
-        return Source.at(self.from_unit(np.full(self.n_dimensions, 0.5)), 1.0, parent, steps)
+        middle = self.from_unit(np.full(self.n_dimensions, 0.5))
+        return Source.at(middle, 1.0, parent, steps, sees_context)
 
     def is_whole(self, source: Source) -> bool:
         """Return whether a source is the whole space."""

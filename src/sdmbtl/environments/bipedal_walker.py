@@ -68,7 +68,6 @@ class BipedalWalker(EnvironmentFamily):
             "gamma": 0.999,
             "norm_obs": True,
             "norm_reward": True,
-            "eval_episodes": 10,
         },
         "sb3": {
             "total_timesteps": 5_000_000,
@@ -76,7 +75,6 @@ class BipedalWalker(EnvironmentFamily):
             "norm_obs": True,
             "norm_reward": True,
             "eval_every": 100_000,
-            "eval_episodes": 10,
             "num_steps": 2048,
             "minibatch_size": 64,
             "update_epochs": 10,

@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 
 from sdmbtl.contexts import ContextSpace
 from sdmbtl.contexts.observation import append_context
+from sdmbtl.environments.flattening import FlatObservations
 from sdmbtl.errors import FamilyError
 
 if TYPE_CHECKING:
@@ -40,12 +41,13 @@ class ContextualEnv(gymnasium.Env[Any, Any]):
             space: the family's default space (True), or a `ContextSpace`. The default is not to:
             a policy trained on ONE context never sees that input change, so its random initial
             weights on it only add noise when the policy is transferred. It is meant for policies
-            trained on many contexts.
+            trained on many contexts. Observations that are not vectors of floats are flattened
+            first; see `FlatObservations`.
         render_mode: As in Gymnasium.
 
     Raises:
         ContextError: If the context is not usable.
-        FamilyError: If the context cannot be appended to the observations.
+        PolicyError: If the observations cannot be flattened, to append the context.
     """
 
     def __init__(
@@ -66,6 +68,7 @@ class ContextualEnv(gymnasium.Env[Any, Any]):
         self.action_space = self._env.action_space
         self.observation_space = self._env.observation_space
         self._observed: ContextSpace | None = None
+        self._flatten: FlatObservations | None = None
         if observe_context is not False:
             self._observed = family.space() if observe_context is True else observe_context
             family.full_context(self._observed.middle())  # refuses dimensions that it has not
@@ -76,11 +79,6 @@ class ContextualEnv(gymnasium.Env[Any, Any]):
     def context(self) -> dict[str, float]:
         """The context in force, with every feature."""
         return dict(self._context)
-
-    @property
-    def observes_context(self) -> bool:
-        """True if observations end with the context."""
-        return self._observed is not None
 
     @property
     def inner(self) -> gymnasium.Env[Any, Any]:
@@ -152,17 +150,11 @@ class ContextualEnv(gymnasium.Env[Any, Any]):
 
     def _extended_space(self, n_coordinates: int) -> spaces.Box:
         """Return the observation space with coordinates of the context at its end."""
-        inner = self._env.observation_space
-        if (
-            not isinstance(inner, spaces.Box)
-            or len(inner.shape) != 1
-            or not np.issubdtype(inner.dtype, np.floating)
-        ):
-            raise FamilyError(
-                "The context can be appended to observations that are a one-dimensional Box of "
-                f"floats. {self.family.name!r} has {inner}. Flatten them in 'build', or use "
-                "observe_context=False and read info['context']."
-            )
+        inner: Any = self._env.observation_space
+        flat = FlatObservations(inner)
+        if not flat.is_plain:
+            self._flatten = flat
+            return spaces.Box(-np.inf, np.inf, (flat.size + n_coordinates,), np.float32)
         # Contexts may lie outside the space, so their coordinates have no bounds.
         free = np.full(n_coordinates, np.inf)
         return spaces.Box(
@@ -174,5 +166,7 @@ class ContextualEnv(gymnasium.Env[Any, Any]):
     def _extended(self, observation: Any) -> Any:
         if self._observed is None:
             return observation
+        if self._flatten is not None:
+            observation = self._flatten(observation)
         observation = np.asarray(observation, self.observation_space.dtype)
         return append_context(observation, self._units)

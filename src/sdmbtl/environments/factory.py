@@ -85,8 +85,8 @@ class FactoryFamily(EnvironmentFamily):
         """
         if render_mode is not None and not self._takes_render_mode:
             raise FamilyError(
-                f"{self.name!r} cannot render: it has no parameter 'render_mode'. Write it as "
-                "factory(context, render_mode=None)."
+                f"{self.name!r} cannot be filmed: it has no parameter 'render_mode'. Write it as "
+                "def make(context, render_mode=None), and pass that on to the environment."
             )
         arguments = {"render_mode": render_mode} if self._takes_render_mode else {}
         try:

@@ -9,6 +9,7 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from sdmbtl.plots.colours import LINES
+from sdmbtl.plots.space_map import without_mathematics
 
 if TYPE_CHECKING:
     from sdmbtl.studies.comparison import Comparison
@@ -32,7 +33,9 @@ def draw_comparison(comparison: Comparison, ax: Axes | None = None) -> Axes:
         costs = costs[(costs >= begin) & (costs <= end)]
         found = [method.at(cost) for cost in costs]
         means = np.array([estimate.mean for estimate in found])
-        axes.step(costs, means, where="post", color=colour, lw=2, label=method.name)
+        axes.step(
+            costs, means, where="post", color=colour, lw=2, label=without_mathematics(method.name)
+        )
         axes.plot(costs, means, ".", color=colour)
         widths = np.array([estimate.half_width for estimate in found])
         if np.isfinite(widths).all():

@@ -15,7 +15,7 @@ from sdmbtl.errors import PortfolioError
 from sdmbtl.palette import policy_colour
 from sdmbtl.plots.space_map import SpaceMap
 from sdmbtl.portfolio import Portfolio
-from sdmbtl.transfer import coverage_of
+from sdmbtl.transfer import coverage_of, mean_of
 from sdmbtl.transfer.gaps import find_gaps
 from sdmbtl.wording import counted, coverage_text
 
@@ -31,7 +31,7 @@ def portfolio_figure(portfolio: Portfolio) -> Figure:
     values. The colour is the policy that
     serves a target; badly covered targets are hatched. Stars are the contexts and boxes the
     regions that these policies were trained on. Next to them, the coverage with the first
-    policies, by environment steps where they are known.
+    policies, or their mean best return, by environment steps where they are known.
 
     Args:
         portfolio: The portfolio.
@@ -95,35 +95,33 @@ def _draw_legend(figure: Figure, found: SpaceMap) -> None:
 
 
 def _draw_curve(axes: Axes, portfolio: Portfolio) -> None:
-    """Draw the coverage with the first policies, as measured."""
-    means = portfolio.means
-    levels = []
-    for best in np.fmax.accumulate(means, axis=0):
-        covered = coverage_of(best, means, portfolio.return_range)
-        levels.append(0.0 if covered is None else 100 * covered.mean)
-    shares = np.array(levels)
+    """Draw the coverage with the first policies, as measured; without a range, the mean return."""
+    means = [mean_of(best) for best in np.fmax.accumulate(portfolio.means, axis=0)]
+    shares = [100 * share for mean in means if (share := portfolio.share(mean)) is not None]
+    levels = np.array(shares or means)
     whole = np.array([portfolio.space.is_whole(m.source) for m in portfolio])
     taken = [m.source.steps for m in portfolio if m.source.steps is not None]
     parents = {member.source.parent for member in portfolio} - {None}
     # Where a parent was left out, its steps are not known.
     is_known = len(taken) == len(portfolio) and parents <= {m.id for m in portfolio}
     steps = taken if is_known else None
-    at = np.arange(1, len(shares) + 1) if steps is None else np.cumsum(steps) / 1000
-    axes.plot(at, shares, "-", color="black", lw=1.2)
+    at = np.arange(1, len(levels) + 1) if steps is None else np.cumsum(steps) / 1000
+    axes.plot(at, levels, "-", color="black", lw=1.2)
     if whole.any():
-        axes.plot(at[whole], shares[whole], "s", ms=5, mfc="black", mec="black", label="generalist")
-        others = axes.plot(at[~whole], shares[~whole], "o", ms=5, mfc="white", mec="black")
+        axes.plot(at[whole], levels[whole], "s", ms=5, mfc="black", mec="black", label="generalist")
+        others = axes.plot(at[~whole], levels[~whole], "o", ms=5, mfc="white", mec="black")
         others[0].set_label("specialist")
         axes.legend(loc="lower right", fontsize=8, frameon=False)
     else:
-        axes.plot(at, shares, "o", color="black", ms=3.5)
+        axes.plot(at, levels, "o", color="black", ms=3.5)
     if steps is not None:
         axes.set_xlim(left=0)
     axes.xaxis.set_major_locator(MaxNLocator(5, integer=True))
     unit = "policies" if steps is None else "environment steps (thousands)"
     axes.set_xlabel(unit, fontsize=9)
-    axes.set_ylabel("coverage (%)", fontsize=9)
+    axes.set_ylabel("coverage (%)" if shares else "mean best return", fontsize=9)
     policies = counted(len(portfolio), "policy covers", "policies cover")
-    axes.set_title(f"{policies} {coverage_text(shares[-1] / 100)}", fontsize=10)
+    if shares:
+        axes.set_title(f"{policies} {coverage_text(shares[-1] / 100)}", fontsize=10)
     axes.spines[["top", "right"]].set_visible(False)
     axes.tick_params(labelsize=8)

@@ -27,6 +27,11 @@ INSET = 0.06
 Floats = NDArray[np.float64]
 
 
+def without_mathematics(text: str) -> str:
+    """Return a text that Matplotlib draws as it is: dollars would begin a formula."""
+    return text.replace("$", r"\$")
+
+
 @dataclass(frozen=True, eq=False)
 class SpaceMap:
     """A map of a context space.
@@ -88,7 +93,7 @@ class SpaceMap:
         axes.set_ylabel(self.axis_name(y))
         levels = {d: np.sort(_levels(self.space, d))[i] for d, i in hidden.items()}
         names = [f"{self.space.names[d]} {value:.3g}" for d, value in levels.items()]
-        axes.set_title(", ".join(names), fontsize=10)
+        axes.set_title(without_mathematics(", ".join(names)), fontsize=10)
 
     def draw_points(self, axes: Axes, x: int, y: int) -> None:
         """Draw targets that are a list, as points."""
@@ -123,7 +128,7 @@ class SpaceMap:
         """Return the name of a dimension with its unit."""
         name = self.space.names[dimension]
         unit = self.space.dimensions[name].unit
-        return name if unit is None else f"{name} ({unit})"
+        return without_mathematics(name if unit is None else f"{name} ({unit})")
 
     def _painted(self) -> Floats:
         """(N, 3) colours of the targets; white where there is no return."""

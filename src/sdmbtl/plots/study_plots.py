@@ -108,12 +108,12 @@ class StudyPlots:
             StudyError: If no policy is finished.
         """
         self._finished()
-        seen = self._study.selector.rows
-        columns = np.argsort(seen.best, kind="stable")
+        returns = self._study.selector.expected_returns
+        columns = np.argsort(returns.max(axis=0), kind="stable")
         axes = _axes(ax)
         low, high = self._study.return_range or (None, None)
         image = axes.imshow(
-            seen.returns[:, columns],
+            returns[:, columns],
             aspect="auto",
             cmap=MAP,
             vmin=low,
@@ -152,7 +152,7 @@ class StudyPlots:
         """
         snapshot, _ = self._finished()
         axes, space = _axes(ax), self._study.space
-        best = np.asarray(self._study.selector.rows.best)
+        best = self._study.selector.expected_best
         limit = snapshot.gaps.limit
         low = np.zeros(len(space), bool) if limit is None else best < limit
         sources = {trial.id: trial.source for trial in self._study.trials}
@@ -180,12 +180,12 @@ class StudyPlots:
         values = found.space.targets[:, 0]
         order = np.argsort(values)
         low = np.nanmin(best) if best.size else 0.0
-        for trial in self._study.trials:
-            if trial.id not in found.served or trial.row is None:
-                continue
-            label = f"policy {trial.id}"
-            axes.plot(values[order], trial.row[order], color=policy_colour(trial.id), label=label)
-            low = min(low, float(np.nanmin(trial.row)))
+        finished = [trial.id for trial in self._study.trials if trial.row is not None]
+        for number, row in zip(finished, self._study.selector.expected_returns, strict=True):
+            if number in found.served:
+                label = f"policy {number}"
+                axes.plot(values[order], row[order], color=policy_colour(number), label=label)
+                low = min(low, float(row.min()))
         axes.plot(values[order], best[order], color="black", lw=2.5, zorder=0, label="best")
         for number in found.served:
             if found.sources[number].is_point:

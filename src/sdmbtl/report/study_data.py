@@ -22,7 +22,7 @@ from sdmbtl.studies.describe import (
     title,
 )
 from sdmbtl.studies.snapshot import PolicySnapshot, StudySnapshot
-from sdmbtl.wording import chosen_by, figure, gain_figure, gain_text, level_figure
+from sdmbtl.wording import chosen_by, figure, gain_figure, gain_text, level_figure, whole_percent
 
 if TYPE_CHECKING:
     from sdmbtl.studies import Study
@@ -39,7 +39,7 @@ def study_data(study: Study) -> dict[str, Any]:
     """Gather the content of a study's page as JSON data; nothing of the study is changed."""
     snapshot, errors = study.snapshot(), study.store.errors()
     finished = [trial for trial in study.trials if trial.row is not None]
-    rows = np.array([trial.row for trial in finished]).reshape(len(finished), len(study.space))
+    rows = study.selector.expected_returns
     failures = _failures(snapshot, errors)
     covered, known = snapshot.covered, snapshot.return_range is not None
     random, single = snapshot.random_actions, snapshot.best_single
@@ -90,6 +90,10 @@ def _tiles(snapshot: StudySnapshot) -> list[tuple[str, str]]:
     for label, other in (("Best single policy", single), ("Random actions", random)):
         if other is not None:
             tiles.append((label, level_figure(other.performance, other.coverage)))
+    for network in snapshot.networks:
+        own = snapshot.level(network.mean_return)
+        text = level_figure(own.performance, own.coverage)
+        tiles.append((f"One network, context {network.context}", text))
     if snapshot.next_gain is not None:
         tiles.append(("Another policy", gain_text(snapshot.next_gain, snapshot.known_span)))
     return tiles
@@ -129,7 +133,7 @@ def _policy(policy: PolicySnapshot, space: ContextSpace, snapshot: StudySnapshot
         "chosen by": chosen_by(trial.strategy, trial.structure, trial.model),
         "return where trained": figure(policy.training_return),
         **{name.replace("_", " "): figure(value) for name, value in trial.numbers.items()},
-        **{f"score of {name}": f"{value:.2f}" for name, value in policy.scores.items()},
+        **{f"weight of {n}": whole_percent(weight) for n, weight in policy.model_weights.items()},
         **{f"seconds of {name}": f"{value:.3g}" for name, value in seconds.items()},
         **{name: _text(value) for name, value in trial.attributes.items()},
     }

@@ -13,7 +13,6 @@ import scipy
 from numpy.typing import NDArray
 
 from sdmbtl.errors import StudyError
-from sdmbtl.portfolio import Member, Portfolio
 from sdmbtl.studies.directory import has_database
 from sdmbtl.studies.study import Study
 from sdmbtl.wording import counted
@@ -185,12 +184,10 @@ def _find_studies(path: Path) -> list[Path]:
 def _trace(study: Study, has_steps: bool, is_share: bool) -> CoverageCurve:
     """Trace the coverage of a study over its policies."""
     finished = [trial for trial in study.trials if trial.row is not None]
-    episodes = study.episodes()
-    members = [Member(t.id, t.context, None, episodes[t.id], t.source) for t in finished]
-    means = [
-        Portfolio(study.space, members[:k], return_range=study.return_range).mean_return
-        for k in range(1, len(members) + 1)
-    ]
+    best = np.maximum.accumulate(study.selector.expected_returns, axis=0)
+    means = best.mean(axis=1).tolist()
     shown = [study.share(mean) or 0.0 for mean in means] if is_share else means
-    costs = [trial.run.steps or 0 if has_steps and trial.run else 1 for trial in finished]
+    costs = [
+        (t.run.steps or 0) + t.run.evaluation_steps if has_steps and t.run else 1 for t in finished
+    ]
     return CoverageCurve(np.cumsum(costs).astype(np.float64), np.array(shown))

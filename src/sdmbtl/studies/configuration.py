@@ -6,18 +6,27 @@ import json
 from collections.abc import Callable, Mapping
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple, TypedDict
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple, TypedDict
 
-from sdmbtl.checks import MAX_COUNT, check_int, check_return_range, known_options, short_text
+from sdmbtl.checks import (
+    MAX_COUNT,
+    check_int,
+    check_return_range,
+    known_name,
+    known_options,
+    short_text,
+)
 from sdmbtl.contexts import ContextSpace, read_space
 from sdmbtl.errors import ConfigurationError, DamagedStudyError, StudyError
 from sdmbtl.json_data import differences
-from sdmbtl.selectors import Selector, make_selector
-from sdmbtl.studies.selection import Init, Selection, Width
+from sdmbtl.selectors import GeneralistFirstSelector, Selector, make_selector
+from sdmbtl.studies.selection import choose_selector
 
 if TYPE_CHECKING:
     from sdmbtl.environments import EnvironmentFamily
     from sdmbtl.training import TrainerSpec
+
+Evaluate = Literal["all", "chosen"]
 
 
 @dataclass(frozen=True)
@@ -31,7 +40,9 @@ class Configuration:
         trainer: Name and settings of the trainer; None as above.
         selector: Name and options of the selector.
         seed: Root of every random number.
-        episodes: Episodes for each policy on each target.
+        episodes: Episodes for each policy on each target; at most, if `evaluate` is "chosen".
+        evaluate: "all" for every policy on every target, "chosen" for where it may change which
+            policy is chosen.
         batch: Policies that are chosen, and trained, at once.
         retries: How often a failed training run is tried again, each time with another seed.
         return_range: Lowest and highest return of an episode, if known.
@@ -45,6 +56,7 @@ class Configuration:
     selector: dict[str, Any] = field(default_factory=lambda: {"name": "predictive", "options": {}})
     seed: int = 0
     episodes: int = 10
+    evaluate: Evaluate = "all"
     batch: int = 1
     retries: int = 1
     return_range: list[float] | None = None
@@ -55,6 +67,7 @@ class Configuration:
         for name, low in lows.items():
             high = None if name == "seed" else MAX_COUNT
             check_int(name, getattr(self, name), low=low, high=high, error=StudyError)
+        known_name("evaluate", self.evaluate, ("all", "chosen"), error=StudyError)
         if self.return_range is not None:
             check_return_range(self.return_range, error=StudyError)
         parts = {"selector": "options", "family": "options", "trainer": "settings"}
@@ -144,13 +157,7 @@ class StudyOptions(TypedDict, total=False):
     batch: int
     retries: int
     region_contexts: int
-    width: Width
-    init: Init
-    specialist_steps: int | None
-
-
-#: Those of the options that are about the choice, and become options of the selector.
-CHOICE = ("width", "init", "specialist_steps")
+    evaluate: Evaluate | None
 
 
 class Setup(NamedTuple):
@@ -181,8 +188,7 @@ def set_up(
     Wrong names are noticed here, and environments that cannot be made.
     """
     known_options("a study", options, StudyOptions.__annotations__, error=StudyError)
-    numbers: dict[str, Any] = {n: v for n, v in options.items() if n not in CHOICE}
-    choice: dict[str, Any] = {n: v for n, v in options.items() if n in CHOICE}
+    numbers: dict[str, Any] = {**options}
     training: TrainerSpec | None = None
     parts: dict[str, Any] = {}
     if env is None:
@@ -194,9 +200,14 @@ def set_up(
         parts = {"family": training.environment, "trainer": settings}
     if return_range is not None:
         known_range = check_return_range(return_range, error=StudyError)
-    chosen = Selection(**selector, **choice).resolved(
-        None if training is None else training.make_trainer()
+    chosen = choose_selector(
+        selector["name"],
+        selector["options"],
+        None if training is None else training.make_trainer(),
     )
+    if numbers.get("evaluate") is None:
+        regions = env is not None and chosen["name"] == GeneralistFirstSelector.name
+        numbers["evaluate"] = "chosen" if regions else "all"
     made = Configuration(
         space=targets.to_dict(),
         selector=chosen,

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Sequence
 from pathlib import Path
 
+from sdmbtl.portfolio.network import NetworkRecord
 from sdmbtl.studies.snapshot import PolicySnapshot, StudySnapshot
 from sdmbtl.wording import (
     counted,
@@ -16,10 +18,10 @@ from sdmbtl.wording import (
     whole_percent,
 )
 
-#: Scores below this are no better than none.
-NO_SCORE = 0.05
 #: Number of policies that a line lists at most.
 MOST_LISTED = 10
+#: The context that an error of an environment names.
+_CONTEXT = re.compile(r" in the context \{[^}]*\}")
 #: Tasks may be unsolvable if this many policies have not solved them, and they are few.
 ENOUGH_POLICIES, FEW = 3, 0.1
 
@@ -35,15 +37,14 @@ def headline(snapshot: StudySnapshot) -> str:
         return f"no finished policy, {counted(snapshot.targets, 'task')}"
     parts = [counted(len(snapshot.finished), "policy", "policies")]
     if snapshot.steps:
-        parts.append(f"{snapshot.steps:,} steps")
+        training, evaluation = snapshot.training_steps, snapshot.evaluation_steps
+        kinds = f" ({training:,} training, {evaluation:,} evaluation)" if evaluation else ""
+        parts.append(f"{snapshot.steps:,} steps{kinds}")
     if snapshot.seconds >= 1:
         parts.append(duration(snapshot.seconds))
     measure = "mean best return" if snapshot.coverage is None else "coverage"
     level = level_figure(snapshot.performance, snapshot.coverage)
-    text = f"{', '.join(parts)}: {measure} {level}"
-    if snapshot.evaluated_targets < snapshot.targets:
-        text += f" on {snapshot.evaluated_targets} of {snapshot.targets} tasks"
-    return text
+    return f"{', '.join(parts)}: {measure} {level}"
 
 
 def result_lines(snapshot: StudySnapshot) -> list[str]:
@@ -57,7 +58,20 @@ def result_lines(snapshot: StudySnapshot) -> list[str]:
     if random is not None:
         compared.append(f"random actions {level_figure(random.performance, random.coverage)}")
     lines += [" · ".join(compared)] if compared else []
+    lines += [network_line(snapshot, network) for network in snapshot.networks]
     return lines + gap_lines(snapshot) + outlook_lines(snapshot)
+
+
+def network_line(snapshot: StudySnapshot, network: NetworkRecord) -> str:
+    """Say how well a network does that was distilled from the policies."""
+    own, portfolio = (
+        level_figure(level.performance, level.coverage)
+        for level in map(snapshot.level, (network.mean_return, network.portfolio_return))
+    )
+    steps = f"{network.steps:,} steps"
+    later = len(snapshot.finished) - network.policies
+    before = f", before the last {counted(later, 'policy', 'policies')}" if later > 0 else ""
+    return f"one network, context {network.context}: {own}, portfolio {portfolio} ({steps}{before})"
 
 
 def gap_lines(snapshot: StudySnapshot) -> list[str]:
@@ -70,8 +84,6 @@ def gap_lines(snapshot: StudySnapshot) -> list[str]:
         few = gaps.count <= FEW * snapshot.targets
         if few and len(snapshot.finished) >= ENOUGH_POLICIES:
             lines.append("No policy has solved them; they may be unsolvable.")
-    if gaps.without_return and snapshot.finished:
-        lines.append(f"{gaps.without_return} of {snapshot.targets} tasks not evaluated")
     return lines
 
 
@@ -87,13 +99,11 @@ def outlook_lines(snapshot: StudySnapshot) -> list[str]:
 def detail_lines(snapshot: StudySnapshot) -> list[str]:
     """Say what `status` adds: the low end, models and forecasts so far, stopping rules."""
     lines = []
-    if snapshot.covered is not None:
+    if snapshot.covered is not None and snapshot.covered.known:
         lines.append(covered_text(snapshot.covered.worst_tenth, snapshot.covered.near_best))
-    if snapshot.partial:
-        lines.append(
-            f"Evaluated on some of the tasks only: {_listed(snapshot.partial)}. A mean is over the "
-            "tasks with a return; a gain, over those that had one before."
-        )
+    predicted = snapshot.targets - snapshot.evaluated_targets
+    if predicted and snapshot.finished:
+        lines.append(f"The returns of {counted(predicted, 'task')} are predicted.")
     lines += [*model_lines(snapshot), *past_forecasts(snapshot)]
     if snapshot.running_process is not None:
         lines.append(f"Process {snapshot.running_process} is working on the study now.")
@@ -111,8 +121,11 @@ def problem_lines(snapshot: StudySnapshot) -> list[str]:
         for status in ("pending", "failed", "forgotten")
         if (number := _count(snapshot, status))
     ]
+    alike: dict[str, list[tuple[PolicySnapshot, str]]] = {}
     for policy in snapshot.rounds:
-        lines += [f"policy {policy.trial.id}: {text}" for text in policy_problems(policy)]
+        for text in policy_problems(policy):  # the same error in several contexts is told once
+            alike.setdefault(_CONTEXT.sub("", text), []).append((policy, text))
+    lines += [f"{_listed([p for p, _ in found])}: {found[0][1]}" for found in alike.values()]
     useless = [p for p in snapshot.rounds if p.no_better_than_random]
     if useless:
         advice = " Train longer (--steps), or with other settings (sdmbtl trainers lists them)."
@@ -153,17 +166,12 @@ def status_lines(snapshot: StudySnapshot) -> list[str]:
 
 
 def model_lines(snapshot: StudySnapshot) -> list[str]:
-    """Say which model predicts best, and which structure was detected."""
-    lines, others = [], dict(snapshot.scores)
-    score = others.pop(snapshot.model or "", None)
-    if score is not None and max([score, *others.values()]) < NO_SCORE:
-        lines.append("No model predicts the gains yet: all scores are near 0.")
-    elif score is not None:
-        ordered = sorted(others.items(), key=lambda item: -item[1])
-        rest = ", ".join(f"{name} {value:.2f}" for name, value in ordered)
-        text = f"Model in use: {snapshot.model}, score {score:.2f}"
-        lines.append(f"{text} ({rest})." if rest else f"{text}.")
-        lines += [f"{w.capitalize()}: {', '.join(n)}." for w, n in snapshot.passed_over.items()]
+    """Say how likely each model is, and which structure was detected."""
+    lines = []
+    if snapshot.model_weights:
+        ordered = sorted(snapshot.model_weights.items(), key=lambda item: -item[1])
+        weights = ", ".join(f"{name} {whole_percent(weight)}" for name, weight in ordered)
+        lines.append(f"Weights of the models: {weights}.")
     if snapshot.structure is not None:
         lines.append(f"Detected structure: {snapshot.structure}.")
     return lines

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from sdmbtl.checks import short_text
 from sdmbtl.errors import ConfigurationError, DamagedStudyError
+from sdmbtl.studies.leases import LeaseKeeper
 from sdmbtl.wording import printable
 
 if TYPE_CHECKING:
@@ -80,6 +81,7 @@ def check_identity(
 
     Raises:
         ConfigurationError: If something has changed and is not accepted.
+        BusyError: If changes are accepted while another process runs the study.
     """
     from sdmbtl.environments.identity import compare
     from sdmbtl.training import Checkpoints
@@ -87,11 +89,12 @@ def check_identity(
     now, path = _identify(training), log.store.path.parent
     changes, releases = compare(recorded["identity"], now)
     if (changes or releases) and accept:
-        new = {"policies": log.n_finished, "changes": changes + releases, "identity": now}
-        with log.store.transaction():
-            log.store.set_fact(ENVIRONMENTS, [*log.store.facts()[ENVIRONMENTS], new])
-        # What was half trained in the old environments would continue in the new ones.
-        Checkpoints.of_study(path).clear()
+        with LeaseKeeper(log.store):  # a run at work trains in the old ones
+            new = {"policies": log.n_finished, "changes": changes + releases, "identity": now}
+            with log.store.transaction():
+                log.store.set_fact(ENVIRONMENTS, [*log.store.facts()[ENVIRONMENTS], new])
+            # What was half trained in the old environments would continue in the new ones.
+            Checkpoints.of_study(path).clear()
         return
     if changes:
         raise ConfigurationError(
@@ -123,7 +126,10 @@ def warn_of_missing_time_limit(trainer: Trainer) -> None:
         return
     from sdmbtl.environments.checks import find_missing_time_limit
 
-    remark = find_missing_time_limit(trainer.family, trainer.space)
+    try:
+        remark = find_missing_time_limit(trainer.family, trainer.space)
+    except (Exception, SystemExit):  # noqa: BLE001 (an environment that fails: training says how)
+        return
     if remark is not None:
         warnings.warn(
             f"{remark} Or set the trainer's 'max_episode_steps'. Evaluations end one as failed "

@@ -54,7 +54,8 @@ def evaluate_chosen(
     check_size(what, 8 * episodes * len(vectors), MAX_BYTES)
     training, portfolio = study.training, study.portfolio()
     chosen = np.array([portfolio.choose(vector).policy for vector in vectors])
-    whole, before = Evaluation(np.empty((len(vectors), episodes))), 0
+    returns, errors = np.empty((len(vectors), episodes)), dict[int, str]()
+    before = steps = 0
 
     def report(done: int, _: int) -> None:
         if progress is not None:
@@ -71,10 +72,11 @@ def evaluate_chosen(
             progress=report,
             helpers=helpers,
         )
-        whole.returns[places] = played.returns
-        whole.errors.update({int(places[i]): e for i, e in played.errors.items()})
-        before += len(places)
-    if len(whole.errors) == len(vectors):
+        returns[places] = played.returns
+        errors.update({int(places[i]): e for i, e in played.errors.items()})
+        before, steps = before + len(places), steps + played.steps
+    whole = Evaluation(returns, errors, steps)
+    if len(errors) == len(vectors):
         whole.complete()
     return whole
 

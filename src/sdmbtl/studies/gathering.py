@@ -33,12 +33,10 @@ def gather_portfolio(study: Study) -> Portfolio:
         raise StudyError(
             f"The study in {str(study.path)!r} has no finished policies yet. {way_out} {study.path}"
         )
-    trainer = study.configuration.trainer or {"settings": {}}
     return Portfolio(
         study.space,
         members,
         family=study.configuration.family_settings(),
-        observe_context=bool(trainer["settings"].get("observe_context", False)),
         return_range=study.return_range,
     )
 

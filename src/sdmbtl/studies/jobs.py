@@ -9,9 +9,11 @@ from numpy.typing import NDArray
 
 from sdmbtl.seeds import derived_seed, seed_sequence
 from sdmbtl.selectors import Trial
+from sdmbtl.selectors.history import History
 from sdmbtl.selectors.trial import TrainingRun
 from sdmbtl.studies.configuration import Configuration
 from sdmbtl.studies.policy_files import PolicyFiles
+from sdmbtl.studies.row_evaluation import RowEvaluation
 from sdmbtl.studies.trial_log import TrialLog
 
 if TYPE_CHECKING:
@@ -44,6 +46,7 @@ class JobMaker:
             attempt,
             None if trial.parent is None else self.files.load(trial.parent),
             trial.steps,
+            trial.source.sees_context,
         )
 
     def contexts(self, trial: Trial) -> NDArray[np.float64]:
@@ -52,20 +55,34 @@ class JobMaker:
         rng = np.random.default_rng(seed_sequence(self.configuration.seed, "region", trial.id))
         if not space.is_whole(trial.source):
             return space.draw(trial.source, number, rng)
-        # A policy that continues practises where its parent falls short. That row was there when
-        # the trial was asked for, so a run that is begun again gets the same contexts.
-        row = None if trial.parent is None else self.log.trials[trial.parent].row
+        # A policy that continues practises where its parent falls short. The rows up to its
+        # parent's were there when the trial was asked for, so a run that is begun again gets the
+        # same contexts.
+        row = None
+        if trial.parent is not None:
+            known = History(space, 0, self.log.trials[: trial.parent + 1])
+            row = known.expected_returns[known.row_of(trial.parent)]
         return space.draw(trial.source, WHOLE_SPACE * number, rng, row)
 
-    def evaluation_seed(self, trial: Trial) -> int:
-        """Return the seed of the episodes that a trial's policy is evaluated in."""
-        return derived_seed(self.configuration.seed, "evaluate", trial.id)
+    def evaluation(self, trial: Trial, *, everywhere: bool = False) -> RowEvaluation:
+        """Begin the evaluation of a trial's policy, as the study is set to.
 
-    def known_returns(self, trial: Trial) -> NDArray[np.float64]:
-        """Return (N, E) returns of a trial's policy so far, NaN where it was not evaluated."""
-        if trial.row is None:
-            return np.full((len(self.log.space), self.configuration.episodes), np.nan)
-        return self.log.store.episodes().get(trial.id, trial.row[:, None])
+        Args:
+            trial: The trial.
+            everywhere: Whether to evaluate it on every target whatever the study is set to.
+        """
+        known = np.full((len(self.log.space), self.configuration.episodes), np.nan)
+        if trial.row is not None:
+            played = self.log.store.episodes().get(trial.id, trial.row[:, None])
+            known[:, : played.shape[1]] = played[:, : known.shape[1]]
+        everywhere = everywhere or self.configuration.evaluate == "all"
+        return RowEvaluation(
+            trial,
+            self.log.space,
+            known,
+            derived_seed(self.configuration.seed, "evaluate"),
+            None if everywhere else self.log.selector.history,
+        )
 
 
 def training_run(trial: Trial) -> TrainingRun:

@@ -108,16 +108,15 @@ class LeaseKeeper:
 
     def __enter__(self) -> Self:
         with self.store.transaction():
-            runner = self.store.runner()
-            if self.alone and runner is not None and not runner.is_free:
-                number, host, *_ = (runner.holder or "").split(" ")
+            others = [lease for lease in self.store.runs() if not lease.is_free]
+            if self.alone and others:
+                number, host, *_ = (others[0].holder or "").split(" ")
                 raise BusyError(
                     f"Another process (number {number} on {host}) is running the study in "
                     f"{str(self.store.path.parent)!r}. Wait until it ends, or stop it; status, ask "
                     "and tell may be used meanwhile, and --join works with it."
                 )
-            if self.alone:
-                self.store.set_runner(grant(runner, self.seconds, self.holder))
+            self.store.set_runs([*others, grant(None, self.seconds, self.holder)])
         _active_runs.add(self._run)
         self._thread.start()
         return self
@@ -171,9 +170,8 @@ class LeaseKeeper:
             for number, lease in self.store.leases().items():
                 if lease.holder == self.holder:
                     self.store.set_lease(number, change(lease))
-            runner = self.store.runner()
-            if runner is not None and runner.holder == self.holder:
-                self.store.set_runner(change(runner))
+            runs = self.store.runs()
+            self.store.set_runs([change(r) if r.holder == self.holder else r for r in runs])
 
 
 def _has_ended(holder: str) -> bool:

@@ -16,15 +16,14 @@ from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from sdmbtl.callbacks import Callback, Event, Pace
 from sdmbtl.errors import ExhaustedError, StudyError, WorkerLostError
 from sdmbtl.execution import Executor
 from sdmbtl.selectors import Trial
-from sdmbtl.studies.jobs import JobMaker, training_run
+from sdmbtl.studies.jobs import JobMaker
 from sdmbtl.studies.recording import Recorder
-from sdmbtl.studies.row_evaluation import RowEvaluation
+from sdmbtl.studies.row_evaluation import Batch, RowEvaluation
 from sdmbtl.studies.trial_queue import TrialQueue
 
 if TYPE_CHECKING:
@@ -53,13 +52,12 @@ class _Run:
 
 @dataclass(eq=False)
 class _Row:
-    """A row that is evaluated, piece by piece."""
+    """A row that is evaluated, piece by piece; `done` of the `todo` contexts of this wave are."""
 
     trial: Trial
     evaluation: RowEvaluation
     policy: bytes
-    returns: NDArray[np.float64]
-    errors: dict[int, str] = field(default_factory=dict)
+    todo: int = 0
     done: int = 0
     begun: float = field(default_factory=time.monotonic)
 
@@ -69,8 +67,12 @@ class _Piece:
     """Some contexts of a row, to be evaluated in one task."""
 
     row: _Row
-    numbers: Sequence[int]
+    batch: Batch
     lost: int = 0
+
+    def part(self, numbers: Sequence[int]) -> _Piece:
+        """Return the same for some of the contexts."""
+        return _Piece(self.row, replace(self.batch, numbers=numbers))
 
 
 class Loop:
@@ -140,7 +142,7 @@ class Loop:
             missing = trial.row is None or np.isnan(trial.row).any()
             is_here = self.files.state(trial) == "intact"
             if trial.status in ("finished", "failed") and missing and is_here:
-                self._begin_row(trial)
+                self._begin_row(trial, everywhere=True)
                 self._work_off()
 
     # -- giving work ---------------------------------------------------------------------------
@@ -215,26 +217,27 @@ class Loop:
         for numbers in self.training.make_trainer().chunks(jobs):
             self._todo.append(_Run([trials[n] for n in numbers], [jobs[n] for n in numbers]))
 
-    def _begin_row(self, trial: Trial, *, again: bool = False) -> None:
-        """Cut what is to be evaluated of a row into pieces.
-
-        Args:
-            trial: The trial, with a policy file.
-            again: Whether the policy has changed, so that no return stays.
-        """
+    def _begin_row(self, trial: Trial, *, everywhere: bool = False) -> None:
+        """Begin to evaluate the policy of a trial, on every target if that is asked for."""
         self._in_hand.add(trial.id)
-        unknown = trial.updated(row=None, source_return=None) if again else trial
-        known = self.jobs.known_returns(unknown)
-        evaluation = RowEvaluation.of(unknown, known, self.log.space)
         policy = self.files.path(trial.id).read_bytes()
-        empty = np.full((len(evaluation.contexts), evaluation.episodes), np.nan)
-        row, numbers = _Row(trial, evaluation, policy, empty), list(evaluation.numbers)
-        size = max(len(numbers), 1)
-        if not self.executor.in_process and self.training.make_trainer().evaluates_on_host:
-            size = max(-(-len(numbers) // (PIECES_PER_WORKER * self.executor.workers)), 1)
-        pieces = [_Piece(row, numbers[i : i + size]) for i in range(0, len(numbers), size)]
+        row = _Row(trial, self.jobs.evaluation(trial, everywhere=everywhere), policy)
+        self._begin_wave(row)
+
+    def _begin_wave(self, row: _Row) -> bool:
+        """Cut what is to be played next of a row into pieces; False if nothing is."""
+        pieces: list[_Piece] = []
+        for batch in row.evaluation.next_wave():
+            whole, numbers = _Piece(row, batch), batch.numbers
+            size = max(len(numbers), 1)
+            if not self.executor.in_process and self.training.make_trainer().evaluates_on_host:
+                size = max(-(-len(numbers) // (PIECES_PER_WORKER * self.executor.workers)), 1)
+            pieces += [whole.part(numbers[i : i + size]) for i in range(0, len(numbers), size)]
+        row.todo, row.done = sum(len(piece.batch.numbers) for piece in pieces), 0
         self._todo.extendleft(reversed(pieces))  # before what is still to be trained
-        self.tell(Event("evaluating", trial, 0, len(numbers)))
+        if pieces:
+            self._show_row(row, 0)
+        return bool(pieces)
 
     def _submit(self, task: _Run | _Piece) -> None:
         from sdmbtl.training.tasks import evaluate_task, train_task
@@ -251,14 +254,14 @@ class Loop:
 
             what: list[Any] = [train_task, self.training, run.jobs, self.checkpoints]
         else:
-            row, how = task.row, task.row.evaluation
+            row, batch = task.row, task.batch
 
             def listen(data: dict[str, Any]) -> None:
                 if show:
                     self._show_row(row, row.done + data["done"])
 
-            what = [evaluate_task, self.training, row.policy, how.contexts, task.numbers]
-            what += [how.episodes, self.jobs.evaluation_seed(row.trial), self.helpers]
+            what = [evaluate_task, self.training, row.policy, row.evaluation.contexts]
+            what += [batch.numbers, batch.episodes, batch.seed, self.helpers]
         future = self.executor.submit(*what, on_report=listen)
         self._tasks[future] = task
 
@@ -302,11 +305,8 @@ class Loop:
         ended = []
         for before in run.trials:
             trial = self.log.trials[before.id]
-            changed = training_run(trial).policy_sha256 != training_run(before).policy_sha256
             if trial.has_policy and trial.status == "pending":
                 self._begin_row(trial)
-            elif trial.status == before.status == "finished" and changed:
-                self._begin_row(trial, again=True)
             else:  # failed, to be tried again, or reported elsewhere
                 ended.append(trial.id)
         return ended
@@ -315,26 +315,26 @@ class Loop:
         self, piece: _Piece, future: Future[Any], error: WorkerLostError | None
     ) -> list[int]:
         """Put the returns of a piece into its row; returns the trial if that is complete."""
-        row, numbers = piece.row, list(piece.numbers)
+        row, numbers = piece.row, list(piece.batch.numbers)
         if error is None:
             played = future.result()
-            row.returns[numbers] = played["returns"]
-            row.errors |= played["errors"]
+            row.evaluation.take(numbers, played["returns"], played["errors"], played["steps"])
         elif len(numbers) > 1:  # whichever context it was: the others are not to suffer
             half = len(numbers) // 2
-            self._todo.extendleft(_Piece(row, part) for part in (numbers[half:], numbers[:half]))
+            self._todo.extendleft(piece.part(part) for part in (numbers[half:], numbers[:half]))
             return []
         elif piece.lost < self.worker_retries:
             self._todo.appendleft(replace(piece, lost=piece.lost + 1))
             return []
         else:
-            row.errors[numbers[0]] = f"WorkerLostError: {error}"
+            nothing = np.full((1, piece.batch.episodes), np.nan)
+            lost = {numbers[0]: f"WorkerLostError: {error}"}
+            row.evaluation.take(numbers, nothing, lost, 0)
         row.done += len(numbers)
         self._show_row(row, row.done)
-        if row.done < len(row.evaluation.numbers):
+        if row.done < row.todo or self._begin_wave(row):
             return []
-        complete = row.evaluation.complete(row.returns, dict(sorted(row.errors.items())))
-        self.recorder.keep_evaluated(row.trial, *complete, time.monotonic() - row.begun)
+        self.recorder.keep_evaluated(row.trial, row.evaluation, time.monotonic() - row.begun)
         return [row.trial.id]
 
     # -- showing -------------------------------------------------------------------------------
@@ -362,4 +362,4 @@ class Loop:
         self.tell(Event.of(report, run.trials[0], speed, policies))
 
     def _show_row(self, row: _Row, done: int) -> None:
-        self.tell(Event("evaluating", row.trial, done, len(row.evaluation.numbers)))
+        self.tell(Event("evaluating", row.trial, done, row.todo))

@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
+from sdmbtl.errors import error_text
 from sdmbtl.seeds import derived_seed
-from sdmbtl.studies.row_evaluation import mean_over_episodes
-from sdmbtl.transfer import mean_of
+from sdmbtl.transfer import mean_of, mean_over_episodes
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -19,10 +19,10 @@ if TYPE_CHECKING:
     from sdmbtl.execution import Executor
     from sdmbtl.selectors import Trial
     from sdmbtl.studies.store import StudyStore
-    from sdmbtl.training import TrainerSpec
+    from sdmbtl.training import Evaluation, TrainerSpec
 
 #: Most targets to play on, episodes on each, and most steps in all.
-MOST_TARGETS, EPISODES, MOST_STEPS = 16, 5, 50_000
+MOST_TARGETS, EPISODES, MOST_STEPS = 16, 2, 10_000
 
 #: A policy is better if its mean return is higher by this many standard errors of the difference.
 STANDARD_ERRORS = 2.0
@@ -37,10 +37,12 @@ class RandomActions:
     Attributes:
         targets: (n,) numbers of the targets that they were played on.
         returns: (n, E) returns; NaN where an episode was not played.
+        steps: Environment steps of all episodes.
     """
 
     targets: NDArray[np.intp]
     returns: NDArray[np.float64]
+    steps: int
 
     @property
     def mean(self) -> float:
@@ -80,13 +82,12 @@ class RandomActions:
         own = _own_return(trial)
         if own is None:
             return False
-        cells = int(space.targets_in(trial.source).sum())
-        random = self.own_returns(trial, space)
-        if own > self._highest(mean_of(random), cells * episodes, len(random)):
+        played = np.full(len(space), episodes) if trial.episodes is None else trial.episodes
+        inside, random = space.targets_in(trial.source), self.own_returns(trial, space)
+        if own > self._highest(mean_of(random), max(played[inside].sum(), 1), len(random)):
             return False
-        played = len(self.targets)
-        everywhere = mean_of(trial.row[self.targets]) if trial.row is not None else own
-        return not everywhere > self._highest(self.mean, played * episodes, self.returns.size)
+        everywhere = own if trial.row is None else mean_of(trial.row)
+        return not everywhere > self._highest(self.mean, played.sum(), self.returns.size)
 
     def _highest(self, mean: float, number: int, played: int) -> float:
         """Highest mean of this number of episodes that noise explains, by those played."""
@@ -119,13 +120,15 @@ def measure_random_actions(
         targets = np.sort(rng.choice(targets, MOST_TARGETS, replace=False))
     how = space.targets[targets], EPISODES, MOST_STEPS, seed
     try:
-        returns: NDArray[np.float64] = executor.submit(random_actions_task, training, *how).result()
+        played: Evaluation = executor.submit(random_actions_task, training, *how).result()
     except Exception as error:  # noqa: BLE001 (whatever an environment may raise)
-        measured: dict[str, Any] = {"error": f"{type(error).__name__}: {error}"}
+        measured: dict[str, Any] = {"error": error_text(error)}
     else:
-        played = np.isfinite(returns).any(axis=1)
-        record = [[float(x) if np.isfinite(x) else None for x in row] for row in returns[played]]
-        measured = {"targets": targets[played].tolist(), "returns": record}
+        reached = np.isfinite(played.returns).any(axis=1)
+        record = [
+            [float(x) if np.isfinite(x) else None for x in row] for row in played.returns[reached]
+        ]
+        measured = {"targets": targets[reached].tolist(), "returns": record, "steps": played.steps}
     with store.transaction():
         store.set_fact(_FACT, measured)
 
@@ -136,7 +139,8 @@ def recorded_random_actions(facts: Mapping[str, Any]) -> RandomActions | None:
     if not record.get("targets"):
         return None
     returns = np.array(record["returns"], dtype=np.float64)  # None becomes NaN
-    return RandomActions(np.array(record["targets"], dtype=np.intp), returns)
+    targets = np.array(record["targets"], dtype=np.intp)
+    return RandomActions(targets, returns, record["steps"])
 
 
 def no_better_warning(

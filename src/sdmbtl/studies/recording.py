@@ -20,8 +20,9 @@ from sdmbtl.studies.jobs import training_run
 from sdmbtl.studies.leases import LeaseKeeper
 from sdmbtl.studies.policy_files import PolicyFiles
 from sdmbtl.studies.random_actions import no_better_warning, recorded_random_actions
-from sdmbtl.studies.row_evaluation import mean_over_episodes
+from sdmbtl.studies.row_evaluation import RowEvaluation, episodes_behind
 from sdmbtl.studies.trial_log import TrialLog
+from sdmbtl.transfer import mean_over_episodes
 
 if TYPE_CHECKING:
     from sdmbtl.training import Failure, Training, TrainingJob
@@ -98,10 +99,21 @@ class Recorder:
         run = replace(
             training_run(trial),
             steps=int(training.steps),  # numbers of NumPy are not JSON
+            # Those of a policy that was lost and is trained again were counted the first time.
+            evaluation_steps=training_run(trial).evaluation_steps or int(training.evaluation_steps),
             training_return=float(training.source_return),
             curve=tuple((int(steps), float(value)) for steps, value in training.curve),
             policy_sha256=self.files.write(trial.id, content),
         )
+        if trial.row is not None and run.policy_sha256 != training_run(trial).policy_sha256:
+            # Its returns are those of another policy: it is evaluated next, also after a crash.
+            self.leases.take(trial.id, self.log.store.leases().get(trial.id))
+            trial = trial.replaced(
+                "another policy came out of training again",
+                status="pending",
+                row=None,
+                source_return=None,
+            )
         return self._with_attributes(trial.updated(run=run))
 
     def _retry_or_give_up(self, trial: Trial, failure: Failure) -> Trial:
@@ -118,34 +130,23 @@ class Recorder:
             trial.updated(run=run, status=trial.status if retry else "failed")
         )
 
-    def keep_evaluated(
-        self,
-        trial: Trial,
-        returns: NDArray[np.float64],
-        own: float | None,
-        errors: Mapping[int, str],
-        seconds: float,
-    ) -> None:
+    def keep_evaluated(self, trial: Trial, played: RowEvaluation, seconds: float) -> None:
         """Record the returns of a policy.
 
         Args:
             trial: The trial as it was on record when the evaluation began.
-            returns: (N, E) its returns, NaN where the evaluation failed.
-            own: The mean return on its source, if that is a point that is not a target.
-            errors: Errors by target.
+            played: Its evaluation.
             seconds: Time that it took.
         """
-        if np.isnan(returns).all() and trial.row is not None:
-            _log.warning(
-                "The evaluation of policy %d failed on all targets; its returns stay as they were.",
-                trial.id,
-            )
-            return
+        returns, errors = played.known, dict(sorted(played.errors.items()))
         row = mean_over_episodes(returns)
         with self.log.write_lock():
             if not self._is_ours(trial, row):
                 return
-            evaluated = self._evaluated(trial, row, own, errors)
+            evaluated = self._evaluated(trial, row, played.own, errors)
+            run = training_run(evaluated)
+            run = replace(run, evaluation_steps=run.evaluation_steps + played.steps)
+            evaluated = evaluated.updated(run=run, episodes=episodes_behind(returns))
             self.log.record(
                 evaluated,
                 episodes={} if evaluated.row is None else {trial.id: returns},

@@ -1,72 +1,167 @@
-"""The row of a policy: the contexts to evaluate it on, and the means of its returns."""
+"""The evaluation of one policy: which episodes to play next, and the row they add up to."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import numpy as np
 from numpy.typing import NDArray
 
-from sdmbtl.contexts import ContextSpace
+from sdmbtl.contexts import ContextSpace, TargetSample
+from sdmbtl.seeds import derived_seed, seed_sequence
 from sdmbtl.selectors import Trial
-from sdmbtl.transfer import mean_of
+from sdmbtl.selectors.history import History
+from sdmbtl.transfer import mean_of, mean_over_episodes, worth_playing
+
+#: Targets that are chosen together, and most targets to choose from.
+WAVE, CANDIDATES = 16, 128
+#: Steps of the evaluation of a policy, as a share of those of its training run: of a specialist,
+#: and of a policy for the whole space, which more often is only a step on the way.
+LARGEST_SHARE, LARGEST_SHARE_WHOLE = 0.5, 0.25
 
 
 @dataclass(frozen=True)
-class RowEvaluation:
-    """The evaluation of one policy on the targets on which it was not evaluated.
+class Batch:
+    """Episodes that are played together: some on each of some contexts.
 
     Attributes:
-        contexts: (n, D) the targets, then the source if it is a point that is not a target.
-        numbers: Those of the contexts that are to be evaluated.
-        known: (N, E) returns on the targets so far, NaN where there are none.
-        own: The mean return on a source that is not a target, if it is known.
+        numbers: Of the contexts.
+        episodes: Number of episodes on each.
+        seed: The seed; the same for all policies of a study, so that they meet the same starts.
     """
 
-    contexts: NDArray[np.float64]
     numbers: Sequence[int]
+    episodes: int
+    seed: int
+
+
+@dataclass(eq=False)
+class RowEvaluation:
+    """The evaluation of one policy, wave by wave.
+
+    Without a `history` every missing return is played, all in one wave. With one, episodes are
+    played where they may change which policy is chosen for a target (`worth_playing`), until one
+    more adds less per step than training is expected to, or a share of training's steps is used.
+
+    Attributes:
+        trial: The trial.
+        space: The context space.
+        known: (N, E) returns on the targets so far, NaN where there are none.
+        seed: Root of the episodes' seeds.
+        history: All other policies, to play only where it matters.
+        own: The mean return on a source that is a point and not a target, if it is known.
+        errors: Errors by target.
+        steps: Environment steps that were played.
+    """
+
+    trial: Trial
+    space: ContextSpace
     known: NDArray[np.float64]
-    own: float | None
+    seed: int
+    history: History | None = None
+    own: float | None = None
+    errors: dict[int, str] = field(default_factory=dict)
+    steps: int = 0
 
-    @classmethod
-    def of(cls, trial: Trial, known: NDArray[np.float64], space: ContextSpace) -> RowEvaluation:
-        """Find what is missing of a trial's row.
-
-        Args:
-            trial: The trial.
-            known: (N, E) returns that are known.
-            space: The context space.
-        """
-        numbers = np.flatnonzero(np.isnan(known).all(axis=1)).tolist()
-        if not trial.source.is_point or trial.index is not None:
-            return cls(space.targets, numbers, known, None)
-        numbers += [len(space)] if trial.source_return is None else []
-        contexts = np.vstack([space.targets, trial.source.vector])
-        return cls(contexts, numbers, known, trial.source_return)
+    def __post_init__(self) -> None:
+        self.known = self.known.copy()
+        self.own = self.trial.source_return
+        self._begun = False
+        source = self.trial.source
+        self._off_target = source.is_point and self.trial.index is None
 
     @property
-    def episodes(self) -> int:
-        """Episodes on each context."""
-        return int(self.known.shape[1])
+    def contexts(self) -> NDArray[np.float64]:
+        """(n, D) the targets, then the source if it is a point that is not a target."""
+        if not self._off_target:
+            return self.space.targets
+        return np.vstack([self.space.targets, self.trial.source.vector])
 
-    def complete(
-        self, returns: NDArray[np.float64], errors: Mapping[int, str]
-    ) -> tuple[NDArray[np.float64], float | None, dict[int, str]]:
-        """Return the row, the mean on a source that is not a target, and the errors.
+    def next_wave(self) -> list[Batch]:
+        """Choose the episodes to play next; none if the evaluation is complete."""
+        chosen = self._play_all() if self.history is None else self._play_chosen(self.history)
+        self._begun = True
+        return chosen
+
+    def _play_all(self) -> list[Batch]:
+        numbers = np.flatnonzero(np.isnan(self.known).all(axis=1)).tolist()
+        if self._off_target and self.own is None:
+            numbers.append(len(self.space))
+        if self._begun or not numbers:
+            return []
+        return [Batch(numbers, self.known.shape[1], self.seed)]
+
+    def _play_chosen(self, history: History) -> list[Batch]:
+        counts = (~np.isnan(self.known)).sum(axis=1)
+        free = counts < self.known.shape[1]
+        free[list(self.errors)] = False
+        training = self.trial.run.steps or 0 if self.trial.run is not None else 0
+        played = int(counts.sum())
+        after = self.steps * (1 + WAVE / played) if played else 0  # of one more wave
+        whole = self.space.is_whole(self.trial.source)
+        most = (LARGEST_SHARE_WHOLE if whole else LARGEST_SHARE) * training
+        if not free.any() or (self._begun and after > most):
+            return []
+        earlier = any(t.row is not None for t in history.trials[: self.trial.id])
+        if not counts.any() and not earlier:
+            size = min(WAVE + len(self.errors), len(self.space))
+            spread = TargetSample(self.space, size, self.seed).indices
+            return self._batches(spread[free[spread]], counts)
+        targets = np.flatnonzero(free)
+        if len(targets) > CANDIDATES:
+            rng = np.random.default_rng(
+                seed_sequence(self.seed, "candidates", self.trial.id, played)
+            )
+            targets = np.sort(rng.choice(targets, CANDIDATES, replace=False))
+        model, number = history.model_with(self.trial, mean_over_episodes(self.known), counts)
+        chosen, worth = worth_playing(model, number, targets, WAVE)
+        gain = self.trial.expected_gain
+        if gain is not None and played and training:
+            of_evaluating = float(worth.mean()) * played / max(self.steps, 1)
+            if of_evaluating < gain / training:
+                return []
+        return self._batches(chosen, counts)
+
+    def _batches(self, targets: NDArray[np.intp], counts: NDArray[np.intp]) -> list[Batch]:
+        """The next episode on each target; those with the same number together."""
+        numbers = np.sort(targets)
+        return [
+            Batch(
+                numbers[counts[numbers] == episode].tolist(),
+                1,
+                derived_seed(self.seed, "episode", int(episode)),
+            )
+            for episode in np.unique(counts[numbers])
+        ]
+
+    def take(
+        self,
+        numbers: Sequence[int],
+        returns: NDArray[np.float64],
+        errors: Mapping[int, str],
+        steps: int,
+    ) -> None:
+        """Record what was played.
 
         Args:
-            returns: (n, E) returns on the contexts, NaN where they were not evaluated.
+            numbers: Of the contexts.
+            returns: (len(numbers), episodes) returns, NaN where the evaluation failed.
             errors: Errors by the number of the context.
+            steps: Environment steps.
         """
-        left, own, targets = dict(errors), self.own, len(self.known)
-        if targets in self.numbers and left.pop(targets, None) is None:
-            own = mean_of(returns[-1])
-        return np.where(np.isnan(self.known), returns[:targets], self.known), own, left
+        self.steps += steps
+        for number, played in zip(numbers, returns, strict=True):
+            if number == len(self.space):
+                self.own = self.own if number in errors else mean_of(played)
+            elif number in errors:
+                self.errors[number] = errors[number]
+            else:
+                first = int((~np.isnan(self.known[number])).sum())
+                self.known[number, first : first + len(played)] = played
 
 
-def mean_over_episodes(returns: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Return (N,) means of (N, E) returns over the episodes that were played; NaN if none was."""
+def episodes_behind(returns: NDArray[np.float64]) -> NDArray[np.intp] | None:
+    """Return (N,) numbers of episodes in (N, E) returns; None if all E were played everywhere."""
     played = ~np.isnan(returns)
-    number = np.where(played.any(axis=1), played.sum(axis=1), np.nan)
-    return np.asarray(np.where(played, returns, 0.0).sum(axis=1) / number)
+    return None if played.all() else played.sum(axis=1)

@@ -10,13 +10,14 @@ import numpy as np
 
 from sdmbtl.errors import StructureError
 from sdmbtl.json_data import as_json
-from sdmbtl.selectors.predictive_selector import PredictiveSelector
+from sdmbtl.portfolio.network import NetworkRecord
 from sdmbtl.selectors.structure_detection_selector import StructureDetectionSelector
 from sdmbtl.selectors.trial import TrainingRun, Trial
 from sdmbtl.studies.environment import accepted_changes
+from sdmbtl.studies.networks import recorded_networks
 from sdmbtl.studies.random_actions import RandomActions, recorded_random_actions
 from sdmbtl.studies.stopping import recorded_rules
-from sdmbtl.transfer import Coverage, coverage_of, mean_of
+from sdmbtl.transfer import Coverage, coverage_of, share_of_range
 from sdmbtl.transfer.gaps import Gaps, find_gaps
 from sdmbtl.wording import trained_on
 
@@ -64,8 +65,8 @@ class PolicySnapshot:
         evaluated_targets: Number of targets with a return.
         performance: Mean best return with it and all before it; None until it is finished.
         coverage: The same as a share of the range of returns.
-        gain: Rise of the mean best return over the targets evaluated before.
-        scores: Score of each model that predicted it.
+        gain: Rise of the mean best return.
+        model_weights: Weight of each model after it.
         probably_failed: Far below the others.
         no_better_than_random: No better than random actions, up to noise.
     """
@@ -81,7 +82,7 @@ class PolicySnapshot:
     performance: float | None = None
     coverage: float | None = None
     gain: float | None = None
-    scores: Mapping[str, float] = field(default_factory=dict)
+    model_weights: Mapping[str, float] = field(default_factory=dict)
     probably_failed: bool = False
     no_better_than_random: bool = False
 
@@ -123,19 +124,19 @@ class StudySnapshot:
         stop_rules: Stopping rules of the last run, as keywords of `Study.run`.
         rounds: Every policy, in order.
         stale_results: Number of results that came after their lease had expired.
+        evaluation_steps: Environment steps of evaluations and random actions.
         performance: Mean best return; NaN before the first policy.
-        evaluated_targets: Number of targets with a return.
+        evaluated_targets: Number of targets with a return; on the others it is predicted.
         coverage: Mean best return as a share of the known range; None if that is not known.
         covered: The coverage in detail, of the known range or of the returns so far.
         gaps: Targets that are badly covered.
-        best_single: The best policy for all targets; None if none was evaluated on all of them.
+        best_single: The best policy for all targets; None before the first.
         random_actions: Mean return of random actions, if measured.
+        networks: Networks that were distilled from the policies.
         return_range: Lowest and highest return, if known.
         return_span: Width of the range of returns, known or so far.
         structure: Structure that the selector detects in all rows.
-        model: Model that predicts the next policy.
-        passed_over: Models with higher scores, by the reason why they are not used.
-        scores: Mean score of each model.
+        model_weights: Weight of each model that predicts the next policy.
         next_gain: Rise of the mean best return that is expected of one more policy.
         remaining_gain: The same of `POLICIES_AHEAD` more.
         versions: Versions of the software.
@@ -154,6 +155,7 @@ class StudySnapshot:
     stop_rules: Mapping[str, Any]
     rounds: tuple[PolicySnapshot, ...]
     stale_results: int
+    evaluation_steps: int
     performance: float
     evaluated_targets: int
     coverage: float | None
@@ -161,12 +163,11 @@ class StudySnapshot:
     gaps: Gaps
     best_single: Level | None
     random_actions: Level | None
+    networks: list[NetworkRecord]
     return_range: tuple[float, float] | None
     return_span: float
     structure: str | None
-    model: str | None
-    passed_over: Mapping[str, list[str]]
-    scores: Mapping[str, float]
+    model_weights: Mapping[str, float]
     next_gain: float | None
     remaining_gain: float | None
     versions: Mapping[str, str]
@@ -179,24 +180,28 @@ class StudySnapshot:
         return self._with_status("finished")
 
     @property
-    def steps(self) -> int:
-        """Environment steps of all policies."""
+    def training_steps(self) -> int:
+        """Environment steps of training."""
         return sum(policy.run.steps or 0 for policy in self.rounds)
+
+    @property
+    def steps(self) -> int:
+        """Environment steps of training and of evaluations."""
+        return self.training_steps + self.evaluation_steps
 
     @property
     def seconds(self) -> float:
         """Seconds of all stages together."""
         return float(sum(self.timing["seconds"].values()))
 
+    def level(self, mean_return: float) -> Level:
+        """Return a mean return with its coverage."""
+        return Level(mean_return, share_of_range(mean_return, self.return_range))
+
     @property
     def known_span(self) -> float | None:
         """Width of the known range of returns; None if it is not known."""
         return None if self.return_range is None else self.return_range[1] - self.return_range[0]
-
-    @property
-    def partial(self) -> list[PolicySnapshot]:
-        """Finished policies that were evaluated on some of the targets only."""
-        return [p for p in self.finished if p.evaluated_targets < self.targets]
 
     def _with_status(self, status: str) -> list[PolicySnapshot]:
         return [policy for policy in self.rounds if policy.trial.status == status]
@@ -214,24 +219,20 @@ class StudySnapshot:
             **{s: len(self._with_status(s)) for s in ("pending", "failed", "forgotten")},
             "failed_evaluations": sum(policy.failed_targets for policy in self.rounds),
             "steps": self.steps,
+            "training_steps": self.training_steps,
         }
 
 
 def take_snapshot(study: Study) -> StudySnapshot:
     """Derive all that is shown of a study from its records."""
-    configuration, rows = study.configuration, study.selector.rows
+    configuration, selector = study.configuration, study.selector
+    best = selector.expected_best
     family = configuration.family or {}
     facts, errors, seconds = study.store.facts(), study.store.errors(), study.store.seconds()
     random = recorded_random_actions(facts)
     rounds = _rounds(study, errors, random)
-    covered = coverage_of(rows.best, rows.returns, study.return_range)
+    covered = coverage_of(best, selector.expected_returns, study.return_range)
     range_so_far = study.return_range or (None if covered is None else covered.returns)
-    scores: dict[str, list[float]] = {}
-    for entry in study.selector.evidence():
-        scores.setdefault(entry["model"], []).append(entry["score"])
-    choice = None
-    if scores and isinstance(study.selector, PredictiveSelector):
-        choice = study.selector.comparison.choose()
     stages: dict[str, float] = {}
     for each in seconds.values():
         for stage, value in each.items():
@@ -248,19 +249,19 @@ def take_snapshot(study: Study) -> StudySnapshot:
         stop_rules=recorded_rules(facts),
         rounds=rounds,
         stale_results=len(study.store.stale_results()),
+        evaluation_steps=study.evaluation_steps,
         performance=study.performance,
-        evaluated_targets=int(np.count_nonzero(~np.isnan(rows.best))),
+        evaluated_targets=int(np.count_nonzero(~np.isnan(selector.rows.best))),
         coverage=covered.mean if covered is not None and covered.known else None,
         covered=covered,
-        gaps=find_gaps(study.space, np.asarray(rows.best), range_so_far),
+        gaps=find_gaps(study.space, best, range_so_far),
         best_single=_best_single(study),
         random_actions=None if random is None else Level(random.mean, study.share(random.mean)),
+        networks=recorded_networks(study.files.root),
         return_range=study.return_range,
         return_span=study.return_span,
         structure=_structure(study),
-        model=None if choice is None else choice.name,
-        passed_over={} if choice is None else choice.passed_over,
-        scores={name: float(np.mean(values)) for name, values in scores.items()},
+        model_weights={entry["model"]: entry["weight"] for entry in study.selector.evidence()},
         next_gain=study.remaining_gain(1),
         remaining_gain=study.remaining_gain(POLICIES_AHEAD),
         versions=facts.get("versions", {}),
@@ -273,23 +274,22 @@ def _rounds(
     study: Study, errors: Mapping[int, Mapping[int, str]], random: RandomActions | None
 ) -> tuple[PolicySnapshot, ...]:
     """Every policy, with the coverage of it and those before."""
-    best = np.full(len(study.space), np.nan)
+    best, best_trials = np.full(len(study.space), -np.inf), study.selector.best_trials
+    expected = study.selector.expected_returns
     evidence, failed = study.selector.evidence(), set(study.selector.failed_runs())
     rounds: list[PolicySnapshot] = []
     rows = 0
     for trial in study.trials:
         outcome: dict[str, Any] = {}
         if trial.row is not None:
-            before, best = best, np.fmax(best, trial.row)
-            # A target that is evaluated for the first time changes the mean, and is not a gain.
-            known = ~np.isnan(before)
+            before, best = best, np.maximum(best, expected[rows])
             outcome = {
-                "serves": int(np.count_nonzero(study.selector.best_trials == trial.id)),
+                "serves": int(np.count_nonzero(best_trials == trial.id)),
                 "evaluated_targets": int(np.count_nonzero(~np.isnan(trial.row))),
-                "performance": mean_of(best),
-                "coverage": study.share(mean_of(best)),
-                "gain": mean_of(best[known]) - mean_of(before[known]),
-                "scores": {e["model"]: e["score"] for e in evidence if e["rows"] == rows},
+                "performance": float(best.mean()),
+                "coverage": study.share(float(best.mean())),
+                "gain": float((best - before).mean()) if rows else float("nan"),
+                "model_weights": {e["model"]: e["weight"] for e in evidence if e["rows"] == rows},
                 "probably_failed": trial.id in failed,
                 "no_better_than_random": random is not None
                 and random.are_no_worse_than(trial, study.space, study.configuration.episodes),
@@ -318,13 +318,13 @@ def _policy(
 
 
 def _best_single(study: Study) -> Level | None:
-    """The policy with the highest mean over all targets; None if none was evaluated on all."""
-    rows = {t.id: t.row for t in study.trials if t.row is not None}
-    means = {number: mean_of(row) for number, row in rows.items() if not np.isnan(row).any()}
-    if not means:
+    """Return the policy with the highest expected mean over all targets; None if there is none."""
+    ids = [t.id for t in study.trials if t.row is not None]
+    if not ids:
         return None
-    best = max(means, key=lambda number: means[number])
-    return Level(means[best], study.share(means[best]), best)
+    means = study.selector.expected_returns.mean(axis=1)
+    best = int(means.argmax())
+    return Level(float(means[best]), study.share(float(means[best])), ids[best])
 
 
 def _structure(study: Study) -> str | None:

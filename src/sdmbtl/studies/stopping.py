@@ -31,7 +31,7 @@ class Standing:
         span: Width of the range of returns: the known one, otherwise of those seen.
         best_possible: Whether no target could do better.
         seconds_per_policy: Mean time for one policy so far in this run, None before the first.
-        steps: Environment steps that the finished policies took.
+        steps: Environment steps so far, of training and of evaluation.
         batch: Number of policies that are begun at once.
         remaining_gain: What so many more policies are expected to add to the mean best return,
             None if the selector cannot tell. A function, for only some rules ask and it takes time.
@@ -96,9 +96,9 @@ class Budget(StopRule):
 
 
 class TotalSteps(StopRule):
-    """Stop when the finished policies have taken so many environment steps, earlier runs included.
+    """Stop when this many environment steps are used, earlier runs and evaluation included.
 
-    The last one may go beyond.
+    The last policy may go beyond.
     """
 
     def __init__(self, steps: int) -> None:

@@ -13,7 +13,7 @@ import os
 import sqlite3
 import threading
 import time
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import asdict
 from pathlib import Path
@@ -35,6 +35,7 @@ from sdmbtl.files import (
 from sdmbtl.foreign import MAX_BYTES, MAX_TEXT, check_size, parse_json
 from sdmbtl.selectors import Trial
 from sdmbtl.studies.leases import Lease
+from sdmbtl.studies.row_evaluation import episodes_behind
 
 VERSION = 7
 
@@ -65,18 +66,18 @@ BACKUP_SIZE, BACKUP_SECONDS = 4 * 2**20, 60.0
 #: Most records of one kind that are read.
 MAX_RECORDS = 1_000_000
 
-#: Name of the fact that holds the lease of the process that runs the study.
-RUNNER = "runner"
+#: Name of the fact that holds the leases of the processes that run the study.
+RUNS = "runs"
 
 _TABLES = "SELECT type, name, sql FROM sqlite_master"
 
 _log = logging.getLogger(__name__)
 
-_BUSY = (sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED)
+_BUSY = (sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED, sqlite3.SQLITE_PROTOCOL)
 #: Errors of SQLite when not the file but its surroundings are the trouble.
 _OUTER_CAUSES = (
     *(sqlite3.SQLITE_FULL, sqlite3.SQLITE_IOERR, sqlite3.SQLITE_READONLY),
-    *(sqlite3.SQLITE_CANTOPEN, sqlite3.SQLITE_PERM, *_BUSY),
+    *(sqlite3.SQLITE_CANTOPEN, sqlite3.SQLITE_PERM, sqlite3.SQLITE_NOMEM, *_BUSY),
 )
 #: Errors from records that are not those of a study.
 _DAMAGES = (ArithmeticError, AttributeError, LookupError, TypeError, ValueError)
@@ -139,7 +140,8 @@ class StudyStore:
                 self._write(f"PRAGMA user_version = {VERSION}")
                 for name, value in facts.items():
                     self.set_fact(name, value)
-        sync_directory(self.path.parent)
+        with self._explained(writing=True):
+            sync_directory(self.path.parent)
 
     def close(self) -> None:
         """Close the connection; further use is an error."""
@@ -156,15 +158,20 @@ class StudyStore:
     def trials(self, space: ContextSpace) -> list[Trial]:
         """Return every trial, in order; those that have not changed are the same objects."""
         new = self._read(
-            "SELECT id, changed, body, returns FROM trials WHERE changed > ? ORDER BY id",
+            "SELECT id, changed, body, trials.returns, count, episodes.returns FROM trials "
+            "LEFT JOIN episodes ON trial = id WHERE changed > ? ORDER BY id",
             self._seen,
         )
         with self._explained():
-            for number, changed, body, returns in new:
+            for number, changed, body, returns, count, played in new:
                 row = None if returns is None else to_array(returns)
-                self._trials[number] = Trial.from_dict(
-                    {**parse_json(body), "row": row}, number, space
-                )
+                trial = Trial.from_dict({**parse_json(body), "row": row}, number, space)
+                if played is not None:
+                    counts = episodes_behind(to_array(played).reshape(-1, count))
+                    trial = trial.updated(episodes=counts)
+                elif row is not None and trial.has_policy:  # one episode on each target
+                    trial = trial.updated(episodes=episodes_behind(row[:, None]))
+                self._trials[number] = trial
                 self._seen = max(self._seen, changed)
             return [self._trials[number] for number in range(len(self._trials))]
 
@@ -194,24 +201,21 @@ class StudyStore:
         rows = self._read(f"SELECT {columns} FROM trials WHERE token > 0")  # noqa: S608 (ours)
         return {number: Lease(*lease) for number, *lease in rows}
 
-    def runner(self) -> Lease | None:
-        """Return the lease of the process that runs the study, or did."""
-        rows = self._read("SELECT value FROM facts WHERE name = ?", RUNNER)
+    def runs(self) -> list[Lease]:
+        """Return the leases of the processes that run the study, or did."""
+        rows = self._read("SELECT value FROM facts WHERE name = ?", RUNS)
         with self._explained():
-            return Lease(**parse_json(rows[0][0])) if rows else None
+            return [Lease(**lease) for (value,) in rows for lease in parse_json(value)]
 
     def stale_results(self) -> list[dict[str, Any]]:
         """Return results that came too late to count, in order."""
         rows = self._read("SELECT trial, token, result, returns FROM stale_results ORDER BY id")
-        return [
-            {
-                "trial": t,
-                "token": token,
-                "result": result,
-                "row": None if data is None else to_array(data),
-            }
-            for t, token, result, data in rows
-        ]
+        names = ("trial", "token", "result", "row")
+        with self._explained():
+            return [
+                dict(zip(names, (*about, None if row is None else to_array(row)), strict=True))
+                for *about, row in rows
+            ]
 
     # -- writing -------------------------------------------------------------------------------
 
@@ -227,7 +231,9 @@ class StudyStore:
             StudyError: If nothing can be written.
         """
         with self._lock:
-            if self._database.in_transaction:
+            with self._explained(writing=True):
+                is_inner = self._database.in_transaction
+            if is_inner:
                 yield self._written
                 return
             with self._explained(writing=True):
@@ -261,9 +267,9 @@ class StudyStore:
             *(lease.token, lease.holder, lease.seconds, lease.heartbeat, number),
         )
 
-    def set_runner(self, lease: Lease) -> None:
-        """Record which process runs the study, within a transaction."""
-        self.set_fact(RUNNER, asdict(lease))
+    def set_runs(self, leases: Sequence[Lease]) -> None:
+        """Record which processes run the study, within a transaction."""
+        self.set_fact(RUNS, [asdict(lease) for lease in leases if lease.holder is not None])
 
     def record_stale_result(
         self, trial: int, token: int, result: str, row: NDArray[np.float64] | None = None
@@ -335,7 +341,7 @@ class StudyStore:
         """
         try:
             about = self.backup_path.stat()
-            is_young = time.time() - about.st_mtime < BACKUP_SECONDS
+            is_young = abs(time.time() - about.st_mtime) < BACKUP_SECONDS  # or the clock was set
             if is_young and about.st_size > BACKUP_SIZE and not always:
                 return
         except OSError:
@@ -353,7 +359,8 @@ class StudyStore:
         except StudyError as error:
             if always:
                 raise
-            _log.warning("Everything is recorded, but its copy is not up to date: %s", error)
+            cause = error.__context__ or error
+            _log.warning("Everything is recorded; its copy is not up to date: %s", cause)
 
     def check(self) -> None:
         """Have SQLite check the whole file.
@@ -366,7 +373,7 @@ class StudyStore:
         problems += [f"a record in {table!r} belongs to no trial" for table, *_ in links[:3]]
         if problems:
             raise self._damaged("; ".join(" ".join(text.split()) for text in problems))
-        for read in (self.facts, self.episodes, self.runner, self.stale_results):
+        for read in (self.facts, self.episodes, self.runs, self.stale_results):
             read()
 
     def data_version(self) -> int:
@@ -396,6 +403,11 @@ class StudyStore:
         except (sqlite3.Error, *_DAMAGES) as error:
             if isinstance(error, StudyError):
                 raise
+            if isinstance(error, sqlite3.ProgrammingError):
+                raise StudyError(
+                    f"{str(self.path)!r} was closed, or is used in a way it cannot be: {error} "
+                    "Open the study again."
+                ) from None
             code = getattr(error, "sqlite_errorcode", 0) & 0xFF
             if code == sqlite3.SQLITE_TOOBIG:
                 check_size(f"A record in {str(self.path)!r}", MAX_TEXT + 1, MAX_TEXT)
@@ -447,10 +459,14 @@ def connect(path: Path, wait: float, *, create: bool = False) -> sqlite3.Connect
         isolation_level=None,  # transactions begin and end where we say so
         check_same_thread=False,  # heartbeats come from another thread, one at a time
     )
-    database.execute("PRAGMA synchronous = FULL")
-    database.execute("PRAGMA foreign_keys = ON")
-    database.execute("PRAGMA trusted_schema = OFF")
-    database.setlimit(sqlite3.SQLITE_LIMIT_LENGTH, MAX_TEXT)
+    try:
+        database.execute("PRAGMA synchronous = FULL")
+        database.execute("PRAGMA foreign_keys = ON")
+        database.execute("PRAGMA trusted_schema = OFF")
+        database.setlimit(sqlite3.SQLITE_LIMIT_LENGTH, MAX_TEXT)
+    except BaseException:
+        database.close()
+        raise
     return database
 
 

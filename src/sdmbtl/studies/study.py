@@ -16,6 +16,7 @@ from sdmbtl.callbacks import Callback, CallbackList, TensorBoardWriter, make_dis
 from sdmbtl.checks import check_float, check_int
 from sdmbtl.contexts import ContextLike, ContextSpace
 from sdmbtl.errors import DuplicateTellError, SelectorError, StudyError, UnknownTrialError
+from sdmbtl.policies import load_policy
 from sdmbtl.portfolio import Portfolio
 from sdmbtl.selectors import Trial
 from sdmbtl.selectors.base import TellOptions, TrialLike
@@ -32,6 +33,7 @@ from sdmbtl.studies.gathering import gather_portfolio
 from sdmbtl.studies.jobs import JobMaker
 from sdmbtl.studies.leases import Lease, LeaseKeeper, grant
 from sdmbtl.studies.loop import Loop
+from sdmbtl.studies.networks import distill_study
 from sdmbtl.studies.policy_files import FileState, PolicyFiles
 from sdmbtl.studies.random_actions import (
     RandomActions,
@@ -39,7 +41,7 @@ from sdmbtl.studies.random_actions import (
     recorded_random_actions,
 )
 from sdmbtl.studies.recording import Recorder
-from sdmbtl.studies.row_evaluation import mean_over_episodes
+from sdmbtl.studies.row_evaluation import episodes_behind
 from sdmbtl.studies.run_options import ParallelOptions, RunOptions
 from sdmbtl.studies.snapshot import StudySnapshot, take_snapshot
 from sdmbtl.studies.stopping import (
@@ -52,7 +54,7 @@ from sdmbtl.studies.stopping import (
 from sdmbtl.studies.tables import study_html, trials_dataframe
 from sdmbtl.studies.trial_log import TrialLog
 from sdmbtl.studies.trial_queue import TrialQueue
-from sdmbtl.transfer import as_episodes, mean_of, share_of_range
+from sdmbtl.transfer import as_episodes, mean_over_episodes, share_of_range
 from sdmbtl.trust import ORIGIN, StudyTrust
 from sdmbtl.wording import printable
 
@@ -62,8 +64,10 @@ if TYPE_CHECKING:
     from sdmbtl.environments import EnvironmentFamily
     from sdmbtl.execution import Executor
     from sdmbtl.plots import StudyPlots
+    from sdmbtl.policies import Policy
+    from sdmbtl.portfolio.distillation.network import Knowledge
     from sdmbtl.studies.store import StudyStore
-    from sdmbtl.training import Trainer, TrainerSpec
+    from sdmbtl.training import Progress, Trainer, TrainerSpec
     from sdmbtl.training.evaluation import EvaluationHelpers
     from sdmbtl.training.progress import EvaluationProgress
 
@@ -153,13 +157,12 @@ class Study:
             trust: Import the code that a study names although it was not made here.
             **options: Keywords, all of them optional.
             seed: Root of every random number.
-            episodes: Episodes for each policy on each target.
+            episodes: Episodes for each policy on each target; at most, if evaluate="chosen".
             batch: Policies that are chosen, and trained, at once.
             retries: How often a failed training run is tried again, each time with another seed.
-            width: Width of the regions that are trained on, as a share of each dimension's range.
-            init: Start from "scratch" or a "parent"; width=0 and init="scratch" is the paper.
-            specialist_steps: Environment steps of the policies after the first.
             region_contexts: Contexts drawn in a region; in the whole space four times as many.
+            evaluate: "all" for every policy on every target, "chosen" for where it may change
+                which policy is chosen; "chosen" for "generalist-first" if left out.
 
         Raises:
             ConfigurationError: If the directory has a study with another configuration.
@@ -253,7 +256,7 @@ class Study:
 
         Args:
             budget: Number of finished policies, those of earlier runs included.
-            total_steps: Environment steps of finished policies, those of earlier runs included.
+            total_steps: Environment steps of training and evaluation, earlier runs included.
             time_limit: Seconds for this run; a policy that would end later is not begun.
             min_gain: Stop when the next `patience` policies are expected to add less than this
                 share of the range of returns, or the last ones did; see `NoGain`.
@@ -469,7 +472,12 @@ class Study:
             if error:
                 run = reported.run or TrainingRun()
                 reported = reported.updated(run=replace(run, errors=(*run.errors, error)))
-            self.log.record(reported, episodes={} if played is None else {reported.id: played})
+            episodes = {}
+            if played is not None:
+                episodes = {reported.id: played}
+                if played.shape[1] > 1 or reported.has_policy:
+                    reported = reported.updated(episodes=episodes_behind(played))
+            self.log.record(reported, episodes=episodes)
             if reported.id in leases:
                 self.store.set_lease(reported.id, leases[reported.id].returned())
         self.store.back_up()
@@ -552,6 +560,32 @@ class Study:
         """
         return gather_portfolio(self)
 
+    def distill(
+        self,
+        context: Knowledge = "told",
+        *,
+        steps: int | None = None,
+        out: str | Path | None = None,
+        progress: Progress | None = None,
+    ) -> Policy:
+        """Make one network that does what the portfolio does, and write its file.
+
+        After a kill the same call continues; once the network is there, it is read.
+
+        Args:
+            context: "told": the network sees the context. "hidden": it sees observations and its
+                own last actions only, and finds out with a memory.
+            steps: Environment steps; 30 % of those that trained the policies if left out.
+            out: Directory for the file; "networks" in the study if left out.
+            progress: Called after each round; may raise to end it.
+
+        Raises:
+            PortfolioError: If a policy was trained elsewhere, so that it cannot teach.
+            MissingPackageError: If JAX is not installed.
+        """
+        folder = None if out is None else Path(out)
+        return load_policy(distill_study(self, context, steps, folder, progress))
+
     def evaluate(
         self,
         contexts: Iterable[ContextLike] | None = None,
@@ -588,7 +622,7 @@ class Study:
     def evaluate_missing(
         self, callbacks: Iterable[Callback] = (), *, eval_processes: int | None = None
     ) -> dict[str, int]:
-        """Evaluate recorded policies on the targets on which their evaluation failed.
+        """Evaluate recorded policies on every target on which they have no return.
 
         They play the episodes that they would have played. Returns that are known stay as they
         are; a policy that could not be evaluated at all becomes a finished one.
@@ -681,9 +715,20 @@ class Study:
 
     @property
     def steps(self) -> int:
-        """Environment steps that the finished policies took in training."""
-        runs = [t.run for t in self.trials if t.status == "finished" and t.run is not None]
-        return sum(run.steps or 0 for run in runs)
+        """Environment steps so far: of training, of evaluations and of random actions."""
+        return self.training_steps + self.evaluation_steps
+
+    @property
+    def training_steps(self) -> int:
+        """Environment steps of training, of every policy that was trained."""
+        return sum(t.run.steps or 0 for t in self.trials if t.run is not None)
+
+    @property
+    def evaluation_steps(self) -> int:
+        """Environment steps of evaluations and of random actions."""
+        random = self.random_actions
+        played = sum(t.run.evaluation_steps for t in self.trials if t.run is not None)
+        return played + (0 if random is None else random.steps)
 
     @property
     def performance(self) -> float:
@@ -764,9 +809,8 @@ class Study:
 
     @property
     def running_process(self) -> int | None:
-        """Number of the process that runs the study now; None if there is none."""
-        runner = self.store.runner()
-        return None if runner is None else runner.process
+        """Number of a process that runs the study now; None if there is none."""
+        return next((run.process for run in self.store.runs() if not run.is_free), None)
 
     def policy_path(self, number: int) -> Path:
         """Return the file of the policy with this id."""
@@ -778,8 +822,8 @@ class Study:
 
     def _standing(self, seconds_per_policy: float | None) -> Standing:
         """Return where the study stands, for stop rules."""
-        rows, known = self.selector.rows, self.return_range
-        curve = np.fmax.accumulate(rows.returns, axis=0) if len(rows) else rows.returns
+        returns, known = self.selector.expected_returns, self.return_range
+        curve = np.maximum.accumulate(returns, axis=0) if len(returns) else returns
         finished = [t.id for t in self.trials if t.row is not None]
 
         def failed() -> set[int]:
@@ -787,11 +831,11 @@ class Study:
             return {position for position, number in enumerate(finished) if number in ids}
 
         return Standing(
-            performances=[mean_of(best) for best in curve],
+            performances=[float(best.mean()) for best in curve],
             span=self.return_span,
             best_possible=known is not None
-            and len(rows) > 0
-            and bool((rows.best >= known[1]).all()),
+            and len(curve) > 0
+            and bool((curve[-1] >= known[1]).all()),
             seconds_per_policy=seconds_per_policy,
             steps=self.steps,
             batch=self.configuration.batch,

@@ -75,27 +75,23 @@ def study_html(study: Study) -> str:
 def best_policies(study: Study) -> list[dict[str, Any]]:
     """Return an entry for each target, as JSON data, in the order of a row.
 
-    Each has the `policy` with the best `mean_return` of those evaluated there, and the
-    `predicted_policy` with its `predicted_return`: the best of all policies, those not evaluated
-    there included, as their returns on other targets predict. Without partial rows both are the
-    same. None if there is no policy. `failed_evaluations` counts evaluations that failed there.
+    Each has the `policy` with the highest `expected_return`, and `episodes`: how many of that
+    policy were played there; 0 if the return is predicted from other targets. The policy is None
+    if there is none. `failed_evaluations` counts evaluations that failed there.
     """
-    rows, errors = study.selector.rows, errors_by_target(study)
-    evaluated, predicted = study.selector.best_trials, study.selector.expected_best_trials
-    completed = study.selector.completed_returns()
-    expected = completed.max(axis=0) if len(completed) else np.full(len(study.space), np.nan)
+    errors, policies = errors_by_target(study), study.selector.best_trials
+    expected, played = study.selector.expected_best, study.episodes()
     return [
         {
             "target": number,
             "context": context,
-            "policy": None if evaluated[number] < 0 else int(evaluated[number]),
-            "mean_return": float(rows.best[number]),
-            "predicted_policy": None if predicted[number] < 0 else int(predicted[number]),
-            "predicted_return": float(expected[number]),
+            "policy": None if policy < 0 else int(policy),
+            "expected_return": float(expected[number]),
+            "episodes": 0 if policy < 0 else int(np.isfinite(played[policy][number]).sum()),
             "failed_evaluations": len(errors.get(number, ())),
             "first_error": next(iter(errors.get(number, {}).values()), None),
         }
-        for number, context in enumerate(study.space)
+        for number, (context, policy) in enumerate(zip(study.space, policies, strict=True))
     ]
 
 

@@ -125,11 +125,12 @@ def check_evaluates_each_context(factory: TrainerFactory) -> None:
         seed=5,
         only=[3, 1],
         progress=lambda *call: calls.append(call),
-    ).returns
-    assert np.array_equal(some[[1, 3]], returns[[1, 3]]), (
+    )
+    assert np.array_equal(some.returns[[1, 3]], returns[[1, 3]]), (
         "a context has other returns if it is evaluated without the others"
     )
-    assert np.isnan(some[[0, 2]]).all(), "contexts that were not asked for must be NaN"
+    assert np.isnan(some.returns[[0, 2]]).all(), "contexts that were not asked for must be NaN"
+    assert some.steps >= 2 * _EPISODES, f"an episode has at least one step. Got {some.steps} in all"
     assert calls[-1:] in ([], [(2, 2)]), f"the last progress must be (2, 2). Got {calls[-1]}"
 
 

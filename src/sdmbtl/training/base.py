@@ -13,7 +13,7 @@ import numpy as np
 from gymnasium import spaces
 from numpy.typing import ArrayLike, NDArray
 
-from sdmbtl.checks import check_bool, check_int, short_text
+from sdmbtl.checks import check_int, short_text
 from sdmbtl.contexts import ContextSpace
 from sdmbtl.environments.checks import check_spaces_are_constant
 from sdmbtl.environments.family import EnvironmentFamily
@@ -41,10 +41,6 @@ class Trainer(ABC):
     Args:
         family: The environments.
         space: The context space: which features vary, and between which values.
-        observe_context: Append the context (its coordinates in the space) to each observation. Off
-            by default: a policy that is trained on one context never sees it change, so that its
-            untrained weights on it only add noise on other contexts. The multi-task baseline
-            needs it.
         max_episode_steps: Time limit of an episode, in training and in evaluations, in addition to
             the environment's own. At a time limit the value of what would have followed is
             estimated, not taken to be 0.
@@ -53,6 +49,7 @@ class Trainer(ABC):
 
     Attributes:
         starts_from_parent: True if a policy can start from another one.
+        adds_context: True if a policy that sees its context can start from one that does not.
         evaluates_on_host: True if evaluations play Gymnasium environments, in which several
             processes can share.
         settings_class: Dataclass of the settings that the constructor takes in addition to its
@@ -62,6 +59,7 @@ class Trainer(ABC):
 
     name: ClassVar[str]
     starts_from_parent: ClassVar[bool] = False
+    adds_context: ClassVar[bool] = False
     evaluates_on_host: bool = True
     settings_class: ClassVar[type[Any] | None] = None
     chunk: int = 1
@@ -71,7 +69,6 @@ class Trainer(ABC):
         family: EnvironmentFamily,
         space: ContextSpace,
         *,
-        observe_context: bool = False,
         max_episode_steps: int | None = None,
         endless_after: int = 100_000,
     ) -> None:
@@ -82,7 +79,6 @@ class Trainer(ABC):
             None if max_episode_steps is None else count("max_episode_steps", max_episode_steps)
         )
         self.endless_after = count("endless_after", endless_after)
-        self.observe_context = check_bool("observe_context", observe_context, error=TrainerError)
         self._warned: set[tuple[int, int]] = set()
 
     # -- for a trainer of your own -------------------------------------------------------------
@@ -96,7 +92,8 @@ class Trainer(ABC):
     ) -> list[Training]:
         """Train one policy for each of at most `chunk` jobs. The same jobs give the same policies.
 
-        The jobs have the same number of contexts and of steps, and all have a parent or none.
+        The jobs have the same number of contexts and of steps, all or none have a parent, and all
+        or none see the context.
 
         Args:
             jobs: The policies.
@@ -134,10 +131,8 @@ class Trainer(ABC):
         """
         check_spaces_are_constant(self.family, self.space)
         context = self.space.middle()
-        env = self.family.make(
-            context, observe_context=self.space if self.observe_context else False
-        )
-        with name_context_in_errors(context):
+        env = self.family.make(context)
+        with name_context_in_errors(context, env.inner):
             env.reset(seed=0)
             env.action_space.seed(0)
             check_step(env.inner, env.inner.step(env.action_space.sample()))
@@ -180,7 +175,6 @@ class Trainer(ABC):
             policy,
             self.space,
             self.usable_contexts(contexts),
-            observe_context=self.observe_context,
             max_episode_steps=self.max_episode_steps,
             endless_after=self.endless_after,
             **how,
@@ -234,7 +228,7 @@ class Trainer(ABC):
         Raises:
             TrainerError: If a job has a parent and this trainer cannot start from one.
         """
-        alike: dict[tuple[int, int | None, bool], list[int]] = {}
+        alike: dict[tuple[int, int | None, bool, bool], list[int]] = {}
         for number, job in enumerate(jobs):
             if job.parent is not None and not self.starts_from_parent:
                 raise TrainerError(

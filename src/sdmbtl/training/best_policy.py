@@ -1,4 +1,4 @@
-"""Selection of the best policy of a training run."""
+"""Selection of the policy that a training run returns."""
 
 from __future__ import annotations
 
@@ -17,17 +17,19 @@ MOST_EVALUATED = 16
 
 @dataclass
 class BestPolicy:
-    """The best policy so far, by its mean return on the training contexts.
+    """The best policy so far, by evaluations on the training contexts; without them the latest.
 
     Attributes:
-        policy: The policy; None before the first evaluation.
+        policy: The policy; None before the first entry of the learning curve.
         mean_return: Its mean return.
-        curve: (steps, mean return) of each evaluation.
+        curve: (steps, mean return) of each evaluation, or of the episodes of training.
+        evaluation_steps: Environment steps of all evaluations.
     """
 
     policy: Policy | None = None
     mean_return: float = -math.inf
     curve: list[tuple[int, float]] = field(default_factory=list)
+    evaluation_steps: int = 0
     _reported: int = 0
 
     def consider(
@@ -37,17 +39,20 @@ class BestPolicy:
         policy: Policy,
         steps: int,
         *,
+        training_return: float,
         episodes: int,
         seed: int,
     ) -> None:
-        """Play a policy on its training contexts; keep it if it is the best so far.
+        """Add a policy to the learning curve; keep it if it is the best so far.
 
         Args:
             trainer: The trainer.
             job: The training run.
             policy: The policy after `steps` environment steps.
             steps: Environment steps so far.
-            episodes: Episodes in all; at least one on each evaluated context.
+            training_return: Mean return of the latest episodes of training.
+            episodes: Episodes of an evaluation in all, at least one on each evaluated context. 0:
+                none is played, and the policy is kept.
             seed: Seed of the episodes.
 
         Raises:
@@ -55,6 +60,20 @@ class BestPolicy:
         """
         if not all(np.isfinite(array).all() for array in policy.arrays().values()):
             raise trainer.failed(job, f"weights are not finite after {steps} steps")
+        mean_return = training_return
+        if episodes:
+            mean_return = self._evaluate(trainer, job, policy, episodes, seed)
+        if not math.isfinite(mean_return):
+            raise trainer.failed(job, f"the mean return is {mean_return} after {steps} steps")
+        self.curve.append((steps, mean_return))
+        # Of equally good ones the one trained longer. Returns of training are too noisy to choose.
+        if not episodes or mean_return >= self.mean_return:
+            self.policy, self.mean_return = policy, mean_return
+
+    def _evaluate(
+        self, trainer: Trainer, job: TrainingJob, policy: Policy, episodes: int, seed: int
+    ) -> float:
+        """Return the mean return on the training contexts."""
         # Some contexts, evenly among all, and the same episodes each time: otherwise these, and
         # not the policy, would decide which one is the best.
         number = min(len(job.contexts), MOST_EVALUATED)
@@ -66,12 +85,8 @@ class BestPolicy:
             episodes=-(-episodes // number),
             seed=seed,
         )
-        mean_return = float(played.complete().mean())
-        if not math.isfinite(mean_return):
-            raise trainer.failed(job, f"the mean return is {mean_return} after {steps} steps")
-        self.curve.append((steps, mean_return))
-        if mean_return >= self.mean_return:  # of equally good ones the one trained longer
-            self.policy, self.mean_return = policy, mean_return
+        self.evaluation_steps += played.steps
+        return float(played.complete().mean())
 
     def take_new_evaluations(self) -> tuple[tuple[int, float], ...]:
         """Return the evaluations since the last call, for a report of progress."""

@@ -75,7 +75,9 @@ class Checkpoints:
         decisive = {"specification": specification, "versions": versions((*CORE, *TRAINING))}
         identity.update(json.dumps(decisive, sort_keys=True).encode())
         for job in jobs:
-            identity.update(json.dumps([job.seed, job.attempt, job.steps]).encode())
+            identity.update(
+                json.dumps([job.seed, job.attempt, job.steps, job.sees_context]).encode()
+            )
             identity.update(job.contexts.tobytes())
             identity.update(b"" if job.parent is None else policy_bytes(job.parent))
         return Checkpoint(self.folder / f"{identity.hexdigest()[:32]}.npz", self.seconds)

@@ -16,22 +16,33 @@ from sdmbtl.errors import TrainerError, TrainingError, describe_failure
 ENVIRONMENT_FAILURES = (Exception, SystemExit)
 
 
-def environment_error(context: Mapping[str, float], error: BaseException) -> TrainingError:
-    """Make an error that names the context and the line of an environment's failure."""
-    return TrainingError(
-        f"The environment failed in the context {dict(context)}: {describe_failure(error)}"
-    )
+def environment_error(
+    context: Mapping[str, float], error: BaseException, env: gymnasium.Env[Any, Any] | None = None
+) -> TrainingError:
+    """Make an error that names the context and the line of an environment's failure.
+
+    Args:
+        context: The context.
+        error: What the environment raised, or what its values led to.
+        env: The environment, whose `step` is named if the error is in its values.
+    """
+    code = None if env is None else getattr(type(env.unwrapped).step, "__code__", None)
+    line = None if code is None else f"{code.co_filename}:{code.co_firstlineno}"
+    what = describe_failure(error, line)
+    return TrainingError(f"The environment failed in the context {dict(context)}: {what}")
 
 
 @contextmanager
-def name_context_in_errors(context: Mapping[str, float]) -> Iterator[None]:
+def name_context_in_errors(
+    context: Mapping[str, float], env: gymnasium.Env[Any, Any] | None = None
+) -> Iterator[None]:
     """Turn what an environment raises into an error that names its context."""
     try:
         yield
     except (TrainerError, TrainingError):
         raise
     except ENVIRONMENT_FAILURES as error:
-        raise environment_error(context, error) from error
+        raise environment_error(context, error, env) from error
 
 
 def check_step(env: gymnasium.Env[Any, Any], result: object) -> None:
@@ -48,10 +59,9 @@ def check_step(env: gymnasium.Env[Any, Any], result: object) -> None:
             f"Got {count} instead"
         )
     observation, reward = result[:2]
-    if np.ndim(reward) != 0:
-        raise ValueError(
-            f"The reward must be a number. Got an array of shape {np.shape(reward)} instead"
-        )
+    if np.ndim(reward) != 0 or np.asarray(reward).dtype.kind not in "biuf":
+        got = short_text(reward) if np.ndim(reward) == 0 else f"the shape {np.shape(reward)}"
+        raise ValueError(f"The reward must be a number. Got {got} instead")
     shape = env.observation_space.shape
     if shape is not None and np.shape(observation) != shape:
         raise ValueError(

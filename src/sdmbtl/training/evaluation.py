@@ -15,7 +15,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from sdmbtl.checks import check_int
 from sdmbtl.environments.registry import can_be_made_anywhere
-from sdmbtl.errors import ContextError, TrainerError, TrainingError, WorkerLostError
+from sdmbtl.errors import ContextError, TrainerError, WorkerLostError, error_text
 from sdmbtl.execution import ProcessExecutor
 from sdmbtl.policies import Policy, policy_bytes, policy_from_bytes
 from sdmbtl.training.base import Trainer
@@ -64,8 +64,8 @@ def evaluate(
 ) -> Evaluation:
     """Play a policy on contexts.
 
-    A context on which an environment raises, an episode does not end or a return is not finite is
-    NaN in the result, with its error; the others are not affected.
+    A context on which an environment raises, an episode does not end, a return is not finite or
+    two helpers die is NaN in the result, with its error; the others are not affected.
 
     Args:
         spec: What it was trained with.
@@ -79,15 +79,14 @@ def evaluate(
 
     Raises:
         TrainerError: If the set-up is wrong, so that no evaluation could succeed.
-        TrainingError: If a worker process died.
     """
     episodes = check_int("episodes", episodes, low=1, error=TrainerError)
     seed = check_int("seed", seed, low=0, error=TrainerError)
     trainer = spec.make_trainer()
     vectors = trainer.usable_contexts(contexts)
     numbers = range(len(vectors)) if only is None else only
-    whole = Evaluation(np.full((len(vectors), episodes), np.nan))
-    done = 0
+    returns, errors = np.full((len(vectors), episodes), np.nan), dict[int, str]()
+    done = steps = 0
 
     def report(count: int = 0, _: int = 0) -> None:
         if progress is not None:
@@ -104,18 +103,14 @@ def evaluate(
     shared = spec, policy_bytes(policy), vectors, episodes, seed
     try:
         for part, played in _play_parts(numbers, episodes, play, helpers, shared, report):
-            whole.returns[list(part)] = played.returns[list(part)]
-            whole.errors.update(played.errors)
+            returns[list(part)] = played.returns[list(part)]
+            errors.update(played.errors)
+            steps += played.steps
             done += len(part)
             report()
     except ProgressError as error:
         raise error.cause from None
-    except WorkerLostError as error:
-        raise TrainingError(
-            "A worker process died in an evaluation, perhaps for lack of memory, or because the "
-            f"environment crashed: {error} Nothing that was recorded is lost."
-        ) from error
-    return Evaluation(whole.returns, dict(sorted(whole.errors.items())))
+    return Evaluation(returns, dict(sorted(errors.items())), steps)
 
 
 def _play_parts(
@@ -140,6 +135,7 @@ def _play_parts(
         yield numbers, play(numbers)
         return
     todo, waiting = deque[Sequence[int]](), dict[Future[Any], Sequence[int]]()
+    lost = set[int]()
     while len(numbers):  # in parts that become smaller, so that all processes end together
         size = least * math.ceil(len(numbers) / (2 * (helpers.workers + 1) * least))
         todo.append(numbers[:size])
@@ -156,7 +152,16 @@ def _play_parts(
             wait(waiting, REPORT_EVERY, return_when=FIRST_COMPLETED)
             report()
         for future in [future for future in waiting if future.done()]:
-            yield waiting.pop(future), future.result()
+            part, error = waiting.pop(future), future.exception()
+            if not isinstance(error, WorkerLostError):
+                yield part, future.result()
+            elif len(part) == 1 and part[0] in lost:
+                nothing = np.full((len(shared[2]), episodes), np.nan)
+                yield part, Evaluation(nothing, {part[0]: f"WorkerLostError: {error}"})
+            else:  # whichever context it was: the others are not to suffer, nor is this process
+                lost.update(part)
+                for half in filter(len, (part[: len(part) // 2], part[len(part) // 2 :])):
+                    waiting[helpers.submit(_play_elsewhere, *shared, half)] = half
 
 
 def _play_part(
@@ -177,7 +182,7 @@ def _play_part(
         raise
     except (Exception, SystemExit) as error:  # noqa: BLE001 (whatever an environment may raise)
         nothing = np.full((len(contexts), episodes), np.nan)
-        return Evaluation(nothing, dict.fromkeys(only, f"{type(error).__name__}: {error}"))
+        return Evaluation(nothing, dict.fromkeys(only, error_text(error)))
     returns, errors = played.returns.copy(), dict(played.errors)
     for number in only:
         bad = returns[number][~(np.abs(returns[number]) <= LARGEST_RETURN)]
@@ -185,7 +190,7 @@ def _play_part(
             context = trainer.space.context(contexts[number])
             errors[number] = f"The policy's return is {bad[0]} in the context {context}."
             returns[number] = np.nan
-    return Evaluation(returns, errors)
+    return Evaluation(returns, errors, played.steps)
 
 
 def _play_elsewhere(spec: TrainerSpec, policy: bytes, *how: Any) -> Evaluation:

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from sdmbtl.checks import check_int, short_text
+from sdmbtl.checks import check_bool, check_int, short_text
 from sdmbtl.errors import TrainerError, TrainingError
 from sdmbtl.policies import Policy
 
@@ -24,10 +24,13 @@ class TrainingJob:
         attempt: Number of earlier attempts, for callers that retry.
         parent: The policy to start from; None for a start from scratch.
         steps: Environment steps; None for the trainer's own number.
+        sees_context: The policy sees the context: its unit coordinates in the space follow each
+            observation. A policy that is trained on one context never sees them change, so that
+            its untrained weights on them only add noise on other contexts.
 
     Raises:
-        TrainerError: If there is no context, the contexts are not an array of numbers, or another
-            value is not usable.
+        TrainerError: If there is no context, the contexts are not an array of numbers, another
+            value is not usable, or the parent sees the context and this policy does not.
     """
 
     contexts: NDArray[np.float64]
@@ -35,6 +38,7 @@ class TrainingJob:
     attempt: int = 0
     parent: Policy | None = None
     steps: int | None = None
+    sees_context: bool = False
 
     def __post_init__(self) -> None:
         contexts = context_array(self.contexts)
@@ -47,11 +51,17 @@ class TrainingJob:
             if name != "steps" or value is not None:
                 number = check_int(name, value, low=low, error=TrainerError)
                 object.__setattr__(self, name, number)
+        check_bool("sees_context", self.sees_context, error=TrainerError)
+        if self.parent is not None and self.parent.sees_context > self.sees_context:
+            raise TrainerError(
+                "A policy that does not see its context cannot start from one that does. Give "
+                "sees_context=True."
+            )
 
     @property
-    def shape(self) -> tuple[int, int | None, bool]:
-        """Key of jobs that can be trained side by side: contexts, steps, a parent."""
-        return len(self.contexts), self.steps, self.parent is not None
+    def shape(self) -> tuple[int, int | None, bool, bool]:
+        """Key of jobs that can be trained side by side: contexts, steps, a parent, what is seen."""
+        return len(self.contexts), self.steps, self.parent is not None, self.sees_context
 
 
 @dataclass(frozen=True)
@@ -65,12 +75,15 @@ class Training:
             which it was found the best: a little too high, because the best of several noisy
             means is chosen.
         curve: (steps, mean return on the training contexts) during training.
+        evaluation_steps: Environment steps of the evaluations during training, which `steps` does
+            not include.
     """
 
     policy: Policy
     steps: int
     source_return: float
     curve: list[tuple[int, float]] = field(default_factory=list)
+    evaluation_steps: int = 0
 
 
 @dataclass(frozen=True)
@@ -94,10 +107,12 @@ class Evaluation:
         returns: (n, episodes) returns; NaN on contexts whose evaluation failed, or that were not
             to be evaluated.
         errors: Errors by the number of the context.
+        steps: Environment steps that were played, those of failed episodes included.
     """
 
     returns: NDArray[np.float64]
     errors: dict[int, str] = field(default_factory=dict)
+    steps: int = 0
 
     def complete(self) -> NDArray[np.float64]:
         """Return the (n, episodes) returns, of which none may be missing.

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from contextlib import closing
+from itertools import product
 
 import numpy as np
 from numpy.typing import NDArray
@@ -12,6 +13,7 @@ from sdmbtl.contexts import ContextSpace
 from sdmbtl.environments.family import EnvironmentFamily
 from sdmbtl.seeds import derived_seed
 from sdmbtl.training.environment_errors import name_context_in_errors
+from sdmbtl.training.job import Evaluation
 from sdmbtl.training.rollout import episode_seed
 
 
@@ -24,7 +26,7 @@ def play_random_actions(
     most_steps: int,
     max_episode_steps: int | None,
     seed: int,
-) -> NDArray[np.float64]:
+) -> Evaluation:
     """Take uniformly random actions, the first episode on every context, then the second.
 
     Args:
@@ -37,7 +39,7 @@ def play_random_actions(
         seed: With the number of the episode, it sets its start and its actions.
 
     Returns:
-        (n, episodes) returns; NaN where the steps did not suffice.
+        (n, episodes) returns, NaN where the steps did not suffice, and the steps taken.
 
     Raises:
         TrainingError: If an environment fails; the message names the context.
@@ -55,17 +57,16 @@ def play_random_actions(
             )
     returns = np.full((len(contexts), episodes), np.nan)
     left = most_steps
-    for episode in range(episodes):
-        for number, vector in enumerate(contexts):
-            context = space.context(vector)
-            own_seed = episode_seed(seed, number, episode)
-            returns[number, episode], taken = _play_episode(
-                family, context, own_seed, max_episode_steps or math.inf, left
-            )
-            left -= taken
-            if left <= 0:
-                return returns
-    return returns
+    for episode, number in product(range(episodes), range(len(contexts))):
+        context = space.context(contexts[number])
+        own_seed = episode_seed(seed, number, episode)
+        returns[number, episode], taken = _play_episode(
+            family, context, own_seed, max_episode_steps or math.inf, left
+        )
+        left -= taken
+        if left <= 0:
+            break
+    return Evaluation(returns, steps=most_steps - left)
 
 
 def _play_episode(

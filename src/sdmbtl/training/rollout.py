@@ -9,12 +9,14 @@ from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any
 
+import gymnasium
 import numpy as np
 from gymnasium.vector.utils import create_empty_array
 from numpy.typing import NDArray
 
 from sdmbtl.checks import check_int
 from sdmbtl.contexts import ContextSpace
+from sdmbtl.contexts.observation import append_context
 from sdmbtl.environments.contextual import ContextualEnv
 from sdmbtl.environments.family import EnvironmentFamily
 from sdmbtl.errors import TrainerError, TrainingError
@@ -34,7 +36,6 @@ def evaluate_in_gymnasium(
     space: ContextSpace,
     contexts: NDArray[np.float64],
     *,
-    observe_context: bool,
     episodes: int,
     seed: int,
     max_episode_steps: int | None,
@@ -51,21 +52,21 @@ def evaluate_in_gymnasium(
     episodes = check_int("episodes", episodes, low=1, error=TrainerError)
     seed = check_int("seed", seed, low=0, error=TrainerError)
     numbers = range(len(contexts)) if only is None else only
-    observed = space if observe_context else False
+    units = space.to_unit(contexts)
 
     def make(number: int) -> ContextualEnv:
-        return family.make(space.context(contexts[number]), observe_context=observed)
+        return family.make(space.context(contexts[number]))
 
-    rollout = _Rollout(make, numbers, episodes, seed)
+    rollout = _Rollout(make, numbers, episodes, seed, units)
     rollout.play(policy, max_episode_steps or math.inf, endless_after, progress)
     returns = np.full((len(contexts), episodes), np.nan)
     for key, value in rollout.returns.items():
         returns[key] = value
     errors = {}
-    for number, (_, error) in sorted(rollout.errors.items()):
+    for number, (_, error, env) in sorted(rollout.errors.items()):
         returns[number] = np.nan
-        errors[number] = str(environment_error(space.context(contexts[number]), error))
-    return Evaluation(returns, errors)
+        errors[number] = str(environment_error(space.context(contexts[number]), error, env))
+    return Evaluation(returns, errors, rollout.steps)
 
 
 def episode_seed(seed: int, number: int, episode: int) -> int:
@@ -99,7 +100,8 @@ class _Rollout:
 
     A slot goes on with the same context for as long as there are episodes of it, so that one
     environment can serve for several. At first every slot has its own context. `returns` are by
-    context and episode; `errors` by context: the first episode that failed, and its error.
+    context and episode; `errors` by context: the first episode that failed, its error, and the
+    environment, if there was one; `steps` are those of all episodes.
     """
 
     def __init__(
@@ -108,15 +110,18 @@ class _Rollout:
         numbers: Sequence[int],
         episodes: int,
         seed: int,
+        units: NDArray[np.float64],
     ) -> None:
         self.returns: dict[tuple[int, int], float] = {}
-        self.errors: dict[int, tuple[int, BaseException]] = {}
+        self.errors: dict[int, tuple[int, BaseException, gymnasium.Env[Any, Any] | None]] = {}
+        self.steps = 0
         self._make, self._episodes, self._seed = make, episodes, seed
         self._left = dict.fromkeys(numbers, episodes)  # not begun yet
         self._open = dict.fromkeys(numbers, 0)  # begun, and not ended
         self._waiting = deque(numbers)
         self._done = 0
         self._observations: Any = None
+        self._units, self._contexts = units, np.zeros(ENV_SLOTS, np.intp)
 
     def play(
         self,
@@ -135,7 +140,7 @@ class _Rollout:
                     break
                 slots[place] = slot
             while slots:
-                actions = policy.act(self._observations)
+                actions = policy.act(self._seen_by(policy))
                 for place, slot in list(slots.items()):
                     if not self._step(place, slot, actions[place], time_limit, endless_after):
                         continue
@@ -150,6 +155,12 @@ class _Rollout:
             for slot in slots.values():
                 _close(slot.env)
 
+    def _seen_by(self, policy: Policy) -> Any:
+        """Return the observations of all slots, with their contexts if the policy sees them."""
+        if not policy.sees_context:
+            return self._observations
+        return append_context(policy.flatten(self._observations), self._units[self._contexts])
+
     def _step(
         self, place: int, slot: _Slot, action: Any, time_limit: float, endless_after: int
     ) -> bool:
@@ -158,6 +169,7 @@ class _Rollout:
             observation, reward, terminated, truncated, _ = slot.step(action)
             slot.total += float(reward)  # a float32 would make the sum one
             slot.steps += 1
+            self.steps += 1
             if terminated or truncated or slot.steps >= time_limit:
                 self.returns[slot.number, slot.episode] = slot.total
                 self._end(slot.number)
@@ -168,7 +180,7 @@ class _Rollout:
         except TrainerError:
             raise
         except ENVIRONMENT_FAILURES as error:
-            self._fail(slot.number, slot.episode, error)
+            self._fail(slot.number, slot.episode, error, slot.env.inner)
             return True
         return False
 
@@ -190,9 +202,9 @@ class _Rollout:
                 if self._observations is None:
                     self._observations = _batch_of_observations(env)
                 _write(self._observations, place, observation)
-                # Without an observed context, nobody sees what a contextual environment adds.
-                step = env.step if env.observes_context else env.inner.step
-                return _Slot(number, episode, env, step)
+                self._contexts[place] = number
+                # Nobody sees what a contextual environment adds.
+                return _Slot(number, episode, env, env.inner.step)
             except TrainerError:
                 raise
             except ENVIRONMENT_FAILURES as error:
@@ -219,12 +231,18 @@ class _Rollout:
         self._open[number] -= 1
         self._done += not self._left[number] and not self._open[number]
 
-    def _fail(self, number: int, episode: int, error: BaseException) -> None:
+    def _fail(
+        self,
+        number: int,
+        episode: int,
+        error: BaseException,
+        env: gymnasium.Env[Any, Any] | None = None,
+    ) -> None:
         """Note an episode that failed: no more are begun on its context."""
         # Of several episodes the first counts: which one ends first depends on the slots.
         known = self.errors.get(number)
         if known is None or episode < known[0]:
-            self.errors[number] = episode, error
+            self.errors[number] = episode, error, env
         self._left[number] = 0
         self._end(number)
 

@@ -30,7 +30,8 @@ from stable_baselines3.common.vec_env import DummyVecEnv, VecEnv, VecMonitor, Ve
 from sdmbtl.checks import check_bool, check_int, known_name, short_text
 from sdmbtl.contexts import ContextSpace
 from sdmbtl.environments.family import EnvironmentFamily
-from sdmbtl.errors import PolicyError, TrainerError, TrainingError
+from sdmbtl.environments.flattening import FlatObservations
+from sdmbtl.errors import PolicyError, TrainerError, TrainingError, error_text
 from sdmbtl.policies import Policy
 from sdmbtl.policies.sb3 import SB3Policy, algorithm_class, classes_from_names, policy_class_of
 from sdmbtl.training.base import Trainer
@@ -56,21 +57,20 @@ _CLEANRL_NAMES = {
 LEAST_UPDATES = 25
 #: Off-policy algorithms take at most this share of the steps before they learn.
 LEARNING_STARTS = 0.1
-#: Evaluations in a training run, and seconds between reports of progress.
-EVALUATIONS, REPORT_EVERY = 10, 0.2
+#: Entries of a learning curve, and seconds between reports of progress.
+CURVE_ENTRIES, REPORT_EVERY = 10, 0.2
 
 
 class SB3Trainer(Trainer):
     """Any algorithm of stable-baselines3, on any environment.
 
-    During training the policy is evaluated on its contexts from time to time, for the first time
-    after the first update, always on the same episodes. The best one is kept with the statistics
-    of that moment; of equals the later.
+    With `eval_episodes`, the policy is evaluated on its contexts during training from time to time,
+    for the first time after the first update, always on the same episodes. The best one is kept
+    with the statistics of that moment; of equals the later. Otherwise the last one is kept.
 
     Args:
         family: The environments.
         space: The context space.
-        observe_context: Append the context to observations.
         algorithm: "PPO", "A2C", "SAC", "TD3", "DDPG" or "DQN"; with sb3-contrib also "TRPO",
             "TQC", "CrossQ", "QRDQN" or "ARS".
         policy: Short name of the policy.
@@ -81,8 +81,10 @@ class SB3Trainer(Trainer):
             left out, for algorithms that learn from rollouts, unless observations are images.
         norm_reward: Normalise rewards by running statistics in training; if left out, for
             algorithms that learn from rollouts.
-        eval_every: Steps between two evaluations; a tenth of the steps if left out.
-        eval_episodes: Episodes of such an evaluation; the best policy is kept.
+        eval_every: Steps between two entries of the learning curve; a tenth of the steps if left
+            out.
+        eval_episodes: Episodes on the training contexts for each entry. 0: the curve has the
+            returns of training.
         max_episode_steps: Time limit of an episode, in addition to the environment's own.
         endless_after: Steps after which an episode of an evaluation is taken to never end, which
             is an error.
@@ -104,7 +106,6 @@ class SB3Trainer(Trainer):
         family: EnvironmentFamily,
         space: ContextSpace,
         *,
-        observe_context: bool = False,
         algorithm: str = "PPO",
         policy: str = "MlpPolicy",
         total_timesteps: int = 100_000,
@@ -112,17 +113,13 @@ class SB3Trainer(Trainer):
         norm_obs: bool | None = None,
         norm_reward: bool | None = None,
         eval_every: int | None = None,
-        eval_episodes: int = 5,
+        eval_episodes: int = 0,
         max_episode_steps: int | None = None,
         endless_after: int = 100_000,
         **hyperparameters: Any,
     ) -> None:
         super().__init__(
-            family,
-            space,
-            observe_context=observe_context,
-            max_episode_steps=max_episode_steps,
-            endless_after=endless_after,
+            family, space, max_episode_steps=max_episode_steps, endless_after=endless_after
         )
         try:
             policy_class_of(algorithm, policy)
@@ -140,7 +137,7 @@ class SB3Trainer(Trainer):
             num_envs = 8 if self.is_on_policy else 1
         self.num_envs = count("num_envs", num_envs)
         self.eval_every = None if eval_every is None else count("eval_every", eval_every)
-        self.eval_episodes = count("eval_episodes", eval_episodes)
+        self.eval_episodes = check_int("eval_episodes", eval_episodes, low=0, error=TrainerError)
         self._names = cleanrl_names(algorithm)
         known = (*self._names, *hyperparameter_defaults(algorithm), *self.own_settings())
         for name in hyperparameters:
@@ -259,25 +256,33 @@ class SB3Trainer(Trainer):
             except (TrainerError, TrainingError):
                 raise
             except Exception as error:
-                raise self.failed(job, f"{type(error).__name__}: {error}") from error
+                raise self.failed(job, error_text(error)) from error
             finally:
                 environments.close()
         best = watcher.best
         watcher.report(best.mean_return)
         assert best.policy is not None  # noqa: S101 (the last policy is evaluated)
-        return Training(best.policy, model.num_timesteps, best.mean_return, best.curve)
+        return Training(
+            best.policy, model.num_timesteps, best.mean_return, best.curve, best.evaluation_steps
+        )
 
-    def policy_of(self, model: BaseAlgorithm) -> SB3Policy:
+    def policy_of(self, model: BaseAlgorithm, sees_context: bool) -> SB3Policy:
         """Copy the policy of a model of this trainer as it is now."""
-        return SB3Policy.from_model(model, self.policy, self.hyperparameters.get("policy_kwargs"))
+        arguments = self.hyperparameters.get("policy_kwargs")
+        return SB3Policy.from_model(model, self.policy, arguments, sees_context=sees_context)
 
     def _environments(self, job: TrainingJob, seed: int) -> VecEnv:
-        observed = self.space if self.observe_context else False
+        observed = self.space if job.sees_context else False
         first = self.space.context(job.contexts[0])
 
         def make(generator: np.random.Generator) -> gymnasium.Env[Any, Any]:
             with name_context_in_errors(first):
                 env = self.family.make(first, observe_context=observed)
+            if job.sees_context and not FlatObservations(env.inner.observation_space).is_plain:
+                raise TrainerError(
+                    "With 'sb3', policies see the context after a vector of floats. "
+                    f"{self.family.name} has {short_text(env.inner.observation_space)}. Use 'ppo'."
+                )
             episodes = OneContextEachEpisode(env, self.space, job.contexts, generator)
             limit = self.max_episode_steps
             return episodes if limit is None else TimeLimit(episodes, limit)
@@ -329,7 +334,7 @@ class SB3Trainer(Trainer):
         It explores as one from scratch: the noise of actions, the weight of SAC's entropy and
         DQN's share of random actions begin as always, and so do optimisers and the replay buffer.
         """
-        fresh = self.policy_of(model)
+        fresh = self.policy_of(model, parent.sees_context)
         if not isinstance(parent, SB3Policy):
             raise TrainerError(
                 "The trainer 'sb3' starts from its own policies. "
@@ -404,14 +409,22 @@ class _Watcher(BaseCallback):
         self.best = BestPolicy()
         self._trainer, self._job, self._progress = trainer, job, progress
         self._total, self._seed = total, seed
-        self._eval_every = trainer.eval_every or max(1, total // EVALUATIONS)
+        self._eval_every = trainer.eval_every or max(1, total // CURVE_ENTRIES)
         self._next_evaluation, self._next_report = 0, 0.0
 
     def evaluate(self) -> None:
-        """Play the policy as it is now, and keep it if it is the best."""
+        """Add the policy as it is now to the learning curve, and keep it if it is the best."""
         trainer, steps = self._trainer, self.num_timesteps
-        policy, episodes = trainer.policy_of(self.model), trainer.eval_episodes
-        self.best.consider(trainer, self._job, policy, steps, episodes=episodes, seed=self._seed)
+        policy = trainer.policy_of(self.model, self._job.sees_context)
+        self.best.consider(
+            trainer,
+            self._job,
+            policy,
+            steps,
+            training_return=self._take_training_return(),
+            episodes=trainer.eval_episodes,
+            seed=self._seed,
+        )
 
     def report(self, mean_return: float) -> None:
         """Report progress, with the evaluations that were not reported yet."""
@@ -424,7 +437,7 @@ class _Watcher(BaseCallback):
             )
 
     def _on_training_start(self) -> None:
-        if self._job.parent is not None:
+        if self._job.parent is not None and self._trainer.eval_episodes:
             self.evaluate()  # nothing worse than the parent is returned
 
     def _on_rollout_start(self) -> None:
@@ -442,7 +455,18 @@ class _Watcher(BaseCallback):
     def _latest_return(self) -> float:
         """Mean return of the latest episodes of training, NaN before the first has ended."""
         returns = [episode["r"] for episode in self.model.ep_info_buffer or ()]
-        return float(np.mean(returns)) if returns else math.nan
+        latest = self.best.curve[-1][1] if self.best.curve else math.nan
+        return float(np.mean(returns)) if returns else latest
+
+    def _take_training_return(self) -> float:
+        """Return the mean of at most 100 episodes since the last entry of the learning curve."""
+        mean = self._latest_return()
+        if math.isnan(mean):  # no episode has ended yet
+            environments: Any = self.training_env
+            mean = float(np.mean(environments.episode_returns))
+        if self.model.ep_info_buffer is not None and not self._trainer.eval_episodes:
+            self.model.ep_info_buffer.clear()
+        return mean
 
 
 def hyperparameter_defaults(algorithm: str) -> dict[str, Any]:

@@ -14,7 +14,7 @@ from typing import Any
 
 from sdmbtl.contexts import ContextSpace
 from sdmbtl.environments import EnvironmentFamily, make_family
-from sdmbtl.errors import FamilyError, TrainerError
+from sdmbtl.errors import FamilyError, TrainerError, error_text
 from sdmbtl.training.base import Trainer
 from sdmbtl.training.checkpoint import Checkpoints
 from sdmbtl.training.environment_errors import ENVIRONMENT_FAILURES
@@ -145,7 +145,7 @@ def _try_jobs(
         raise
     except ENVIRONMENT_FAILURES as error:
         if len(jobs) == 1:
-            return [Failure(f"{type(error).__name__}: {error}", jobs[0].attempt)]
+            return [Failure(error_text(error), jobs[0].attempt)]
     alone = partial(_try_jobs, spec, checkpoints)
     return [result for job in jobs for result in alone([job], progress)]
 

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from sdmbtl.execution import report
 from sdmbtl.training.checkpoint import Checkpoints
 from sdmbtl.training.evaluation import EvaluationHelpers, evaluate, load_once
-from sdmbtl.training.job import Failure, Training, TrainingJob
+from sdmbtl.training.job import Evaluation, Failure, Training, TrainingJob
 from sdmbtl.training.progress import Report
 from sdmbtl.training.random_actions import play_random_actions
 from sdmbtl.training.spec import TrainerSpec, train
@@ -49,7 +49,8 @@ def evaluate_task(
     """Evaluate a policy, given as bytes of its file, on the contexts with these numbers.
 
     Returns:
-        "returns", (len(numbers), episodes), and "errors" by the number of the context.
+        "returns", (len(numbers), episodes), "errors" by the number of the context, and "steps"
+        that were played.
     """
     played = evaluate(
         spec,
@@ -61,12 +62,13 @@ def evaluate_task(
         progress=lambda done, _: report({"done": done}),
         helpers=helpers,
     )
-    return {"returns": played.returns[list(numbers)], "errors": dict(played.errors)}
+    returns = played.returns[list(numbers)]
+    return {"returns": returns, "errors": dict(played.errors), "steps": played.steps}
 
 
 def random_actions_task(
     spec: TrainerSpec, contexts: NDArray[np.float64], episodes: int, most_steps: int, seed: int
-) -> NDArray[np.float64]:
+) -> Evaluation:
     """Take random actions where policies are evaluated; see `play_random_actions`."""
     trainer = spec.make_trainer()
     return play_random_actions(

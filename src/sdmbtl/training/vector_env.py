@@ -37,8 +37,8 @@ class VectorEnv(Protocol):
     def evaluate(self, *args: Any, **how: Any) -> Evaluation:
         """Play a policy, with the arguments of `evaluate_in_gymnasium` after the family."""
 
-    def play_random_actions(self, *args: Any, **how: Any) -> NDArray[np.float64]:
-        """Return (n, episodes) returns; arguments of `play_random_actions` after the family."""
+    def play_random_actions(self, *args: Any, **how: Any) -> Evaluation:
+        """Take random actions, with the arguments of `play_random_actions` after the family."""
 
     def film(
         self, policy: Any, context: Mapping[str, float], seed: int

@@ -99,7 +99,6 @@ class Crop(EnvironmentFamily):
             "ent_coef": 0.005,
             "reward_scale": 0.005,
             "eval_every": 10,
-            "eval_episodes": 64,
         },
         "sb3": {
             "total_timesteps": 100_000,

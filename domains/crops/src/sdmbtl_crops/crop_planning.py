@@ -56,7 +56,6 @@ class CropPlanning(EnvironmentFamily):
             "gae_lambda": 0.9,
             "ent_coef": 0.01,
             "eval_every": 4,
-            "eval_episodes": 1,
         },
         "sb3": {
             "total_timesteps": 20_000,

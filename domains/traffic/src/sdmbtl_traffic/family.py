@@ -98,7 +98,6 @@ class Traffic(EnvironmentFamily):
             "minibatch_size": 256,
             "learning_rate": 5e-4,
             "anneal_lr": True,
-            "eval_episodes": 8,
         },
         # One policy for all places of a crossing: an observation of 560 numbers.
         "sb3": {

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from functools import partial
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -117,7 +116,6 @@ class MultiAgentVectorEnv(ABC):
         space: ContextSpace,
         contexts: NDArray[np.float64],
         *,
-        observe_context: bool,
         episodes: int,
         seed: int,
         max_episode_steps: int | None,
@@ -133,21 +131,26 @@ class MultiAgentVectorEnv(ABC):
         episodes = check_int("episodes", episodes, low=1, error=TrainerError)
         seed = check_int("seed", seed, low=0, error=TrainerError)
         numbers = list(range(len(contexts)) if only is None else only)
-        evaluation = Evaluation(np.full((len(contexts), episodes), np.nan))
-        act = partial(self.act, policy)
+        returns, errors = np.full((len(contexts), episodes), np.nan), dict[int, str]()
+        steps = 0
 
         def play(places: Sequence[tuple[int, int]]) -> None:
+            def act(obs: NDArray[np.float32]) -> NDArray[np.float32]:
+                nonlocal steps
+                steps += len(places)
+                return self.act(policy, obs)
+
             group = [
                 Episode(
                     space.context(contexts[number]),
                     episode_seed(seed, number, count),
-                    space.to_unit(contexts[number]) if observe_context else (),
+                    space.to_unit(contexts[number]) if policy.sees_context else (),
                 )
                 for number, count in places
             ]
-            returns = self.play(act, group, max_episode_steps, endless_after)
-            for place, value in zip(places, returns, strict=True):
-                evaluation.returns[place] = value
+            totals = self.play(act, group, max_episode_steps, endless_after)
+            for place, value in zip(places, totals, strict=True):
+                returns[place] = value
 
         todo = [(number, count) for number in numbers for count in range(episodes)]
         for first in range(0, len(todo), self.most_episodes):
@@ -163,12 +166,12 @@ class MultiAgentVectorEnv(ABC):
                     except SdmbtlError as error:
                         context = space.context(contexts[place[0]])
                         text = str(environment_error(context, error))
-                        evaluation.errors.setdefault(place[0], text)
+                        errors.setdefault(place[0], text)
             if progress is not None:
                 progress(min(first + self.most_episodes, len(todo)) // episodes, len(numbers))
-        for number in evaluation.errors:
-            evaluation.returns[number] = np.nan
-        return evaluation
+        for number in errors:
+            returns[number] = np.nan
+        return Evaluation(returns, errors, steps)
 
     def play_random_actions(
         self,
@@ -179,8 +182,8 @@ class MultiAgentVectorEnv(ABC):
         most_steps: int,
         max_episode_steps: int | None,
         seed: int,
-    ) -> NDArray[np.float64]:
-        """Return (n, episodes) returns; NaN from where `most_steps` in all are used up."""
+    ) -> Evaluation:
+        """Take uniformly random actions; NaN from where `most_steps` in all are used up."""
         returns = np.full((len(contexts), episodes), np.nan)
         places = [(number, count) for count in range(episodes) for number in range(len(contexts))]
         rng, taken = np.random.default_rng(seed), 0
@@ -206,7 +209,7 @@ class MultiAgentVectorEnv(ABC):
                 returns[place] = value
             if taken >= most_steps:
                 break
-        return returns
+        return Evaluation(returns, steps=taken)
 
     def film(
         self, policy: Any, context: Mapping[str, float], seed: int
@@ -337,7 +340,7 @@ class MultiAgentSlots:
         plan, self._actions = self._plan, []
         drawn = [plan.draw(number, self._episode) for number in range(self._num_envs)]
         contexts = [plan.family.full_context(plan.space.context(v)) for v, _ in drawn]
-        if plan.observe_context:
+        if plan.sees_context:
             self._coordinates = np.array([plan.space.to_unit(vector) for vector, _ in drawn])
         self._place(row, self._env.reset(contexts, [seed for _, seed in drawn]))
 

@@ -244,6 +244,43 @@ class Benchmark:
         return found, values
 
 
+def replaced_selector(
+    result: BenchmarkResult, name: str, curves: Mapping[str, Floats]
+) -> BenchmarkResult:
+    """Return a result with another measurement of one selector; the scale stays as it is.
+
+    Args:
+        result: The result.
+        name: The selector.
+        curves: Problem -> (W, K) raw mean best returns of the selector on W of its matrices.
+    """
+    problems, values = [], {}
+    for problem in result.problems:
+        scaled = np.asarray(min_max(curves[problem.name], problem.low, problem.high))
+        ends = {end: np.array([problem.selectors[end].curve]) for end in (RANDOM, MYOPIC)}
+        policies = sorted(problem.selectors[RANDOM].at)
+        values[problem.name] = found = _values({name: scaled, **ends}, policies)
+        one_matrix = problem.selectors[RANDOM].at[policies[0]]["final"].half_width is None
+        selector = SelectorResult(
+            at=_statistics(found, name, policies, one_matrix=one_matrix),
+            curve=tuple(scaled.mean(axis=0).tolist()),
+            half_widths=_half_widths(scaled, one_matrix=one_matrix),
+        )
+        problems.append(replace(problem, selectors={**problem.selectors, name: selector}))
+    changed = replace(result, problems=tuple(problems))
+    aggregated = {
+        k: {
+            **result.aggregated[k],
+            name: {
+                metric: _aggregate([p.name for p in changed.entering(k)], values, name, k, metric)
+                for metric in ("final", "auc")
+            },
+        }
+        for k in result.policies
+    }
+    return replace(changed, aggregated=aggregated)
+
+
 def _values(curves: Mapping[str, Floats], policies: list[int]) -> Values:
     """Values of every selector for every number of policies; curves are (W, K), 0 to 1."""
     values: Values = {}

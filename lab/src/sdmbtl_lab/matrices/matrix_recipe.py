@@ -35,9 +35,6 @@ class MatrixRecipe(Recipe):
         self.put(multi_task=tuple(sorted(numbers)))
 
     def multi_task_specification(self, policies: int) -> TrainerSpec:
-        """How a policy for all contexts is trained: with so many policies' steps.
-
-        It must see which context it is in.
-        """
+        """Return the training of one policy for all contexts, with the steps of several."""
         steps = self.training["total_timesteps"] * policies
-        return self.specification(total_timesteps=steps, observe_context=True)
+        return self.specification(total_timesteps=steps)

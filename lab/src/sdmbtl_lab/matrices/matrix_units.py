@@ -68,7 +68,7 @@ def compute_matrix_unit(
         spec = recipe.multi_task_specification(number)
         key = f"multi-task {number}"
         training_seed = derived_seed(recipe.seed, f"{key} training", unit.seed, attempt)
-        jobs = [TrainingJob(targets, training_seed, attempt)]
+        jobs = [TrainingJob(targets, training_seed, attempt, sees_context=True)]
         seeds = [derived_seed(recipe.seed, f"{key} evaluation", unit.seed)]
         return train_and_evaluate(recipe, spec, jobs, seeds, heartbeat)[1]
     jobs = [

@@ -60,22 +60,51 @@ class EnvState(NamedTuple):
         state: (E, S) their physical states.
         task: (E,) number of the context of each.
         elapsed_steps: (E,) steps since its last reset.
+        total: (E,) sum of rewards since its last reset.
     """
 
     state: jax.Array
     task: jax.Array
     elapsed_steps: jax.Array
+    total: jax.Array
+
+
+class EndedEpisodes(NamedTuple):
+    """Episodes of training that ended since the last entry of the learning curve.
+
+    Attributes:
+        total: Sum of their returns.
+        number: Number of episodes.
+    """
+
+    total: jax.Array
+    number: jax.Array
 
 
 class TrainState(NamedTuple):
-    """Everything a training run needs to continue."""
+    """Everything a training run needs to continue.
+
+    Attributes:
+        optimiser: Weights and the state of Adam.
+        obs_stats: Statistics of the observations.
+        env_state: The environments.
+        key: Key of the next random numbers.
+        ended: Episodes for the next entry of the learning curve.
+        latest_return: Latest entry of the learning curve, NaN before the first.
+        best: Weights and statistics of the policy to return.
+        best_return: Its mean return.
+        evaluation_steps: Steps of evaluations.
+    """
 
     optimiser: Optimiser
     obs_stats: RunningStats
     env_state: EnvState
     key: jax.Array
+    ended: EndedEpisodes
+    latest_return: jax.Array
     best: tuple[Weights, RunningStats]
     best_return: jax.Array
+    evaluation_steps: jax.Array
 
 
 class CompiledPPO:
@@ -84,7 +113,6 @@ class CompiledPPO:
     Args:
         environment: The physics.
         settings: The settings.
-        n_coordinates: C, the number of context coordinates that a policy sees.
         max_episode_steps: Time limit of an episode, if it is shorter than the environment's own.
         evaluated: Environment with the episodes that `play` plays, if they differ from those of
             training.
@@ -94,14 +122,12 @@ class CompiledPPO:
         self,
         environment: FunctionalEnvironment,
         settings: PPOSettings,
-        n_coordinates: int = 0,
         max_episode_steps: int | None = None,
         evaluated: FunctionalEnvironment | None = None,
     ) -> None:
         self.environment = environment
         self.max_steps = min(environment.max_steps, max_episode_steps or environment.max_steps)
         self.settings = settings
-        self.n_inputs = environment.observation_size + n_coordinates
         actions = environment.actions
         self.distribution: Categorical | Gaussian
         if isinstance(actions, spaces.Discrete):
@@ -131,8 +157,11 @@ class CompiledPPO:
                 obs_stats=obs_stats,
                 env_state=self._reset(reset_key, self.settings.num_envs, tasks),
                 key=key,
+                ended=EndedEpisodes(jnp.float32(0.0), jnp.int32(0)),
+                latest_return=jnp.float32(jnp.nan),
                 best=(weights, obs_stats),
                 best_return=jnp.float32(-jnp.inf),
+                evaluation_steps=jnp.int32(0),
             )
 
         started: TrainState = jax.vmap(one)(weights, obs_stats, keys, tasks)
@@ -143,7 +172,7 @@ class CompiledPPO:
     def _advance(
         self, states: TrainState, tasks: Tasks, iterations: jax.Array, total: jax.Array
     ) -> tuple[TrainState, jax.Array]:
-        """Train B policies for (n,) iterations, then evaluate them; see `_evaluate`.
+        """Train B policies for (n,) iterations, then add to the learning curve; see `_evaluate`.
 
         The number of all iterations is an array: runs of any length share what is compiled.
         """
@@ -162,7 +191,7 @@ class CompiledPPO:
         return self._evaluate(states, tasks)
 
     def _evaluate(self, states: TrainState, tasks: Tasks) -> tuple[TrainState, jax.Array]:
-        """Evaluate B policies on their training contexts; returns states and (B,) mean returns."""
+        """Return the states of B policies, and (B,) mean returns on their training contexts."""
         kept: tuple[TrainState, jax.Array] = _apply_to_each(self._keep_best, states, tasks)
         return kept
 
@@ -172,17 +201,17 @@ class CompiledPPO:
         """Play, then learn from (update_epochs, batch_size) orders of what was seen."""
         settings = self.settings
         key, play_key = jax.random.split(state.key)
-        env_state, transitions, seen = self._rollout(state, tasks, play_key)
+        env_state, transitions, seen, ended = self._rollout(state, tasks, play_key)
         flat = jax.tree.map(lambda x: x.reshape(settings.batch_size, *x.shape[2:]), transitions)
         optimiser = learn(state.optimiser, flat, shuffles, share, self.distribution, settings)
         obs_stats = update_stats(state.obs_stats, seen) if settings.norm_obs else state.obs_stats
         return state._replace(
-            optimiser=optimiser, obs_stats=obs_stats, env_state=env_state, key=key
+            optimiser=optimiser, obs_stats=obs_stats, env_state=env_state, key=key, ended=ended
         )
 
     def _rollout(
         self, state: TrainState, tasks: Tasks, key: jax.Array
-    ) -> tuple[EnvState, Transition, jax.Array]:
+    ) -> tuple[EnvState, Transition, jax.Array, EndedEpisodes]:
         """Play every environment for some steps; returns observations before normalisation too."""
         settings, environment, weights = self.settings, self.environment, state.optimiser.weights
 
@@ -202,20 +231,25 @@ class CompiledPPO:
             next_obs = self._normalize(next_seen, state.obs_stats)
             fresh = self._reset(reset_key, settings.num_envs, tasks)
             done = terminated | truncated
+            total = env_state.total + reward
             env_state = jax.tree.map(
                 lambda new, old: jnp.where(done.reshape(-1, *[1] * (old.ndim - 1)), new, old),
                 fresh,
-                EnvState(next_state, env_state.task, elapsed_steps),
+                EnvState(next_state, env_state.task, elapsed_steps, total),
             )
-            return env_state, (seen, obs, action, log_prob, reward, terminated, done, next_obs)
+            played = (seen, obs, action, log_prob, reward, terminated, done, next_obs, total)
+            return env_state, played
 
         keys = jax.random.split(key, settings.num_steps)
         env_state, played = jax.lax.scan(step, state.env_state, keys)
-        seen, obs, action, log_prob, reward, terminated, done, next_obs = played
+        seen, obs, action, log_prob, reward, terminated, done, next_obs, total = played
+        ended = EndedEpisodes(
+            state.ended.total + jnp.where(done, total, 0.0).sum(), state.ended.number + done.sum()
+        )
         trajectory = Trajectory(obs, next_obs, reward, terminated, done)
         advantage, value_target = estimate_advantages(weights.critic, trajectory, settings)
         transitions = Transition(obs, action, log_prob, advantage, value_target)
-        return env_state, transitions, seen.reshape(-1, self.n_inputs)
+        return env_state, transitions, seen.reshape(-1, seen.shape[-1]), ended
 
     # -- observations ------------------------------------------------------------------------------
 
@@ -239,7 +273,7 @@ class CompiledPPO:
             task = jax.random.randint(task_key, (n,), 0, len(tasks.parameters))
         parameters = _take_rows(tasks.parameters, task)
         state = jax.vmap(self.environment.reset)(jax.random.split(key, n), parameters)
-        return EnvState(state, task, jnp.zeros(n, jnp.int32))
+        return EnvState(state, task, jnp.zeros(n, jnp.int32), jnp.zeros(n))
 
     def _play(
         self,
@@ -248,41 +282,68 @@ class CompiledPPO:
         obs_stats: RunningStats,
         tasks: Tasks,
         keys: jax.Array,
-    ) -> jax.Array:
-        """Return the (n,) returns of one episode in each of n contexts, with an (n, 2) key each."""
+    ) -> tuple[jax.Array, jax.Array]:
+        """Play one episode in each of n contexts, with an (n, 2) key each.
+
+        Returns:
+            (n,) returns and (n,) numbers of steps.
+        """
         parameters = tasks.parameters
         states = jax.vmap(reset)(keys, parameters)
         each = jnp.arange(len(keys))
 
         def unfinished(carry: _Episodes) -> jax.Array:
-            return (carry[0] < self.max_steps) & ~carry[3].all()
+            return (carry[0] < self.max_steps) & ~carry[4].all()
 
         def step(carry: _Episodes) -> _Episodes:
-            elapsed_steps, states, total, done = carry
+            elapsed_steps, states, total, length, done = carry
             obs = self._normalize(self._observe(states, each, tasks), obs_stats)
             actions = self.distribution.best(forward(weights.actor, obs))
             states, rewards, terminated = jax.vmap(self.environment.step)(
                 states, actions, parameters
             )
             total = total + jnp.where(done, 0.0, rewards)
-            return elapsed_steps + 1, states, total, done | terminated
+            return elapsed_steps + 1, states, total, length + ~done, done | terminated
 
-        begin = (jnp.int32(0), states, jnp.zeros(len(keys)), jnp.zeros(len(keys), bool))
-        return jax.lax.while_loop(unfinished, step, begin)[2]
+        n = len(keys)
+        begin = jnp.int32(0), states, jnp.zeros(n), jnp.zeros(n, jnp.int32), jnp.zeros(n, bool)
+        _, _, total, length, _ = jax.lax.while_loop(unfinished, step, begin)
+        return total, length
 
     def _keep_best(self, state: TrainState, tasks: Tasks) -> tuple[TrainState, jax.Array]:
-        """Evaluate the policy on its training contexts; remember it if it is the best so far."""
-        key, play_key = jax.random.split(state.key)
-        rows = self._evaluated_tasks(len(tasks.parameters))
-        evaluated = jax.tree.map(lambda x: x[rows], tasks)
-        keys = jax.random.split(play_key, len(rows))
-        weights, reset = state.optimiser.weights, self.environment.reset
-        mean = self._play(reset, weights, state.obs_stats, evaluated, keys).mean()
-        better = mean >= state.best_return  # of equally good ones the one trained longer
+        """Return the entry of the learning curve; remember the policy if it is the best so far."""
+        if not self.settings.eval_episodes:
+            mean = self._training_return(state)
+            # These returns are too noisy to choose by: the latest policy is kept.
+            better, steps, key = jnp.bool_(True), state.evaluation_steps, state.key
+        else:
+            key, play_key = jax.random.split(state.key)
+            rows = self._evaluated_tasks(len(tasks.parameters))
+            evaluated = jax.tree.map(lambda x: x[rows], tasks)
+            keys = jax.random.split(play_key, len(rows))
+            weights, reset = state.optimiser.weights, self.environment.reset
+            returns, lengths = self._play(reset, weights, state.obs_stats, evaluated, keys)
+            mean = returns.mean()
+            better = mean >= state.best_return  # of equally good ones the one trained longer
+            steps = state.evaluation_steps + lengths.sum()
         now = (state.optimiser.weights, state.obs_stats)
         best = jax.tree.map(lambda new, old: jnp.where(better, new, old), now, state.best)
-        best_return = jnp.where(better, mean, state.best_return)
-        return state._replace(key=key, best=best, best_return=best_return), mean
+        kept = state._replace(
+            key=key,
+            ended=jax.tree.map(jnp.zeros_like, state.ended),
+            latest_return=mean,
+            best=best,
+            best_return=jnp.where(better, mean, state.best_return),
+            evaluation_steps=steps,
+        )
+        return kept, mean
+
+    def _training_return(self, state: TrainState) -> jax.Array:
+        """Return the mean return of the training episodes since the last entry of the curve."""
+        ended, latest = state.ended, state.latest_return
+        # Without an episode that ended, the latest mean stays; at first there are only beginnings.
+        otherwise = jnp.where(jnp.isnan(latest), state.env_state.total.mean(), latest)
+        return jnp.where(ended.number > 0, ended.total / jnp.maximum(ended.number, 1), otherwise)
 
     def _evaluated_tasks(self, n: int) -> NDArray[np.intp]:
         """Choose among n training contexts one for each episode of an evaluation."""
@@ -294,7 +355,7 @@ class CompiledPPO:
         return np.linspace(0, n - 1, number).astype(np.intp)
 
 
-_Episodes = tuple[jax.Array, jax.Array, jax.Array, jax.Array]
+_Episodes = tuple[jax.Array, jax.Array, jax.Array, jax.Array, jax.Array]
 
 
 def _apply_to_each(function: Callable[..., Any], *batches: Any) -> Any:

@@ -18,8 +18,8 @@ from numpy.typing import NDArray
 from sdmbtl.contexts import ContextSpace
 from sdmbtl.contexts.observation import append_context
 from sdmbtl.environments.family import EnvironmentFamily
+from sdmbtl.environments.flattening import FlatActions, FlatObservations
 from sdmbtl.errors import TrainerError
-from sdmbtl.policies.flattening import FlatActions, FlatObservations
 from sdmbtl.training.environment_errors import (
     ENVIRONMENT_FAILURES,
     environment_error,
@@ -74,6 +74,35 @@ class RolloutArrays(NamedTuple):
         self.obs[0], self.present[0] = self.obs[-1], self.present[-1]
 
 
+@dataclass
+class EpisodeReturns:
+    """Returns of the episodes of training, for the learning curve.
+
+    Attributes:
+        running: (S,) sum of rewards of each episode that is being played.
+        total: Sum of the returns of episodes that ended since the last entry of the curve.
+        number: Number of these episodes.
+    """
+
+    running: NDArray[np.float64]
+    total: float = 0.0
+    number: int = 0
+
+    def add(self, arrays: RolloutArrays) -> None:
+        """Add the steps of a rollout."""
+        for reward, done in zip(arrays.reward, arrays.terminated | arrays.truncated, strict=True):
+            self.running += reward
+            self.total += float(self.running[done].sum())
+            self.number += int(done.sum())
+            self.running[done] = 0.0
+
+    def take_mean(self, latest: float | None) -> float:
+        """Return the mean for the next entry of the curve; without an episode, the `latest` one."""
+        mean = self.total / self.number if self.number else latest
+        self.total, self.number = 0.0, 0
+        return float(self.running.mean()) if mean is None else mean
+
+
 @dataclass(frozen=True)
 class EpisodePlan:
     """The episodes of a training run: each follows from its environment's number and its own.
@@ -83,7 +112,8 @@ class EpisodePlan:
         space: The context space.
         contexts: (M, D) contexts, one of which each episode draws.
         seed: Seed of the training run.
-        observe_context: If observations end with the context's unit coordinates.
+        observations: Flattens observations.
+        sees_context: If observations end with the context's unit coordinates.
         max_episode_steps: Time limit of an episode; None for none.
     """
 
@@ -91,7 +121,8 @@ class EpisodePlan:
     space: ContextSpace
     contexts: NDArray[np.float64]
     seed: int
-    observe_context: bool
+    observations: FlatObservations
+    sees_context: bool
     max_episode_steps: int | None = None
 
     def draw(self, env_number: int, episode: int) -> tuple[NDArray[np.float64], int]:
@@ -182,7 +213,7 @@ class _GymnasiumSlot:
         self._plan, self._slot, self._arrays = plan, slot, arrays
         self._limit = plan.max_episode_steps or math.inf
         self._env: Any = None
-        self._flatten: FlatObservations | None = None
+        self._flatten = None if plan.observations.is_plain else plan.observations
         self._is_discrete = False
         self._context: dict[str, float] = {}
         self._coordinates: NDArray[np.float64] | None = None
@@ -211,7 +242,7 @@ class _GymnasiumSlot:
         except TrainerError:
             raise
         except ENVIRONMENT_FAILURES as error:
-            raise environment_error(self._context, error) from error
+            raise environment_error(self._context, error, self._env) from error
         truncated = truncated or len(self.state.actions) >= self._limit
         arrays.terminated[t, slot] = terminated
         arrays.truncated[t, slot] = truncated and not terminated
@@ -237,11 +268,9 @@ class _GymnasiumSlot:
                 self.close()
                 self._env = plan.family.build(dict(context), None)
                 use = plan.family.use_of(self._env)
-                flat = FlatObservations(self._env.observation_space)
-                self._flatten = None if flat.is_plain else flat
                 self._is_discrete = isinstance(self._env.action_space, spaces.Discrete)
             self._context = context
-            if plan.observe_context:
+            if plan.sees_context:
                 self._coordinates = plan.space.to_unit(vector)
             options = {"context": dict(context)} if use == "space" else None
             observation, _ = self._env.reset(seed=seed, options=options)

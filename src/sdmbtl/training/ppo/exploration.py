@@ -8,7 +8,7 @@ import numpy as np
 from gymnasium import spaces
 from numpy.typing import NDArray
 
-from sdmbtl.policies.flattening import FlatActions
+from sdmbtl.environments.flattening import FlatActions
 from sdmbtl.policies.mlp import OBSERVATION_LIMIT
 from sdmbtl.training.ppo.env_slots import EnvSlots
 from sdmbtl.training.ppo.networks import TINY, RunningStats, Weights

@@ -12,19 +12,21 @@ import numpy as np
 from sdmbtl.checks import check_bool, known_options
 from sdmbtl.contexts import ContextSpace
 from sdmbtl.environments.family import EnvironmentFamily
+from sdmbtl.environments.flattening import FlatActions, FlatObservations, with_categories
 from sdmbtl.errors import PolicyError, TrainerError
 from sdmbtl.policies import MlpPolicy, policy_bytes, policy_from_bytes
-from sdmbtl.policies.flattening import FlatActions, FlatObservations
 from sdmbtl.policies.mlp import ReturnStatistics
 from sdmbtl.training.base import Trainer
 from sdmbtl.training.best_policy import BestPolicy
 from sdmbtl.training.checkpoint import Checkpoint, Snapshot
+from sdmbtl.training.environment_errors import name_context_in_errors
 from sdmbtl.training.job import Training, TrainingJob
 from sdmbtl.training.ppo.distributions import Gaussian, MultiCategorical
 from sdmbtl.training.ppo.env_slots import (
     EnvSlots,
     EnvState,
     EpisodePlan,
+    EpisodeReturns,
     GymnasiumSlots,
     RolloutArrays,
 )
@@ -36,6 +38,8 @@ from sdmbtl.training.ppo.settings import RECOMMENDED, PPOSettings, complete_sett
 from sdmbtl.training.progress import Progress, Report
 from sdmbtl.training.vector_env import VectorEnv
 
+#: Observations by which images of categories are recognised.
+LOOKED_AT = 4
 #: Keeps the noise of actions apart from other random numbers of a seed.
 ACTING = 0xAC7
 
@@ -51,7 +55,6 @@ class GymnasiumPPO(Trainer):
             their observations these too, or a Dict or Tuple of them. A family with a vector
             environment is trained in that.
         space: The context space.
-        observe_context: Append the context to observations; see `Trainer`.
         total_timesteps: Environment steps for each policy, rounded up to whole iterations.
         num_steps: Steps of each environment in an iteration; if left out, at least 25 iterations
             of at most 2048 steps in all environments.
@@ -59,9 +62,8 @@ class GymnasiumPPO(Trainer):
             their bounds suit a network.
         norm_reward: Divide rewards by the standard deviation of the discounted return in training;
             on if left out.
-        eval_every: Iterations between two evaluations on the training contexts; about ten
-            evaluations if left out.
-        eval_episodes: Episodes of such an evaluation; the best policy is kept.
+        eval_every: Iterations between two entries of the learning curve; about ten entries if
+            left out.
         max_episode_steps: Time limit of an episode, in addition to the environment's own.
         endless_after: Steps after which an episode of an evaluation is taken to never end, which
             is an error.
@@ -73,6 +75,7 @@ class GymnasiumPPO(Trainer):
 
     name = "ppo"
     starts_from_parent = True
+    adds_context = True
     settings_class = PPOSettings
     #: The vector environment that was used last, with its family.
     _vector_env: tuple[EnvironmentFamily, VectorEnv | None] | None = None
@@ -82,23 +85,17 @@ class GymnasiumPPO(Trainer):
         family: EnvironmentFamily,
         space: ContextSpace,
         *,
-        observe_context: bool = False,
         total_timesteps: int = 100_000,
         num_steps: int | None = None,
         norm_obs: bool | None = None,
         norm_reward: bool | None = None,
         eval_every: int | None = None,
-        eval_episodes: int = 5,
         max_episode_steps: int | None = None,
         endless_after: int = 100_000,
         **settings: Any,
     ) -> None:
         super().__init__(
-            family,
-            space,
-            observe_context=observe_context,
-            max_episode_steps=max_episode_steps,
-            endless_after=endless_after,
+            family, space, max_episode_steps=max_episode_steps, endless_after=endless_after
         )
         known = [f.name for f in fields(PPOSettings)]
         known_options(self.name, settings, [*known, *self.own_settings()], error=TrainerError)
@@ -110,7 +107,6 @@ class GymnasiumPPO(Trainer):
             "norm_obs": norm_obs,
             "norm_reward": norm_reward,
             "eval_every": eval_every,
-            "eval_episodes": eval_episodes,
         }
         complete = complete_settings(
             {name: value for name, value in given.items() if value is not None},
@@ -122,9 +118,8 @@ class GymnasiumPPO(Trainer):
         self.ppo_settings = PPOSettings(**complete)
         self._scale = ActionScale(self._actions)
         scale = None if self._scale.is_identity else (self._scale.centre, self._scale.half_width)
-        n_coordinates = space.n_dimensions if self.observe_context else 0
         self.form = PolicyForm.of_spaces(
-            self._observations, self._actions, n_coordinates, self.ppo_settings, scale
+            self._observations, self._actions, space.n_dimensions, self.ppo_settings, scale
         )
         start_backend()
         sizes = self._actions.sizes
@@ -141,6 +136,10 @@ class GymnasiumPPO(Trainer):
         env: Any = vector_env or self.family.build(dict(self.family.defaults), None)
         try:
             self._observations = FlatObservations(env.observation_space)
+            if vector_env is None and self._observations.has_images:
+                with name_context_in_errors(self.family.defaults, env):
+                    first = [env.reset(seed=seed)[0] for seed in range(LOOKED_AT)]
+                self._observations = FlatObservations(with_categories(env.observation_space, first))
             self._actions = FlatActions(env.action_space)
             self._agents = 1 if vector_env is None else vector_env.max_agents
             name = _registered_name(env)
@@ -151,12 +150,6 @@ class GymnasiumPPO(Trainer):
         finally:
             if vector_env is None:
                 env.close()
-        if self.observe_context and not self._observations.is_plain:
-            raise TrainerError(
-                "The context can be appended to observations that are vectors of floats. "
-                f"{self.family.name!r} has {self._observations.space}. Flatten them in 'build', "
-                "or use observe_context=False."
-            )
         return name
 
     @classmethod
@@ -169,7 +162,7 @@ class GymnasiumPPO(Trainer):
 
     def settings(self) -> dict[str, Any]:
         """Every setting that changes the outcome, as JSON data."""
-        names = ("observe_context", "norm_reward", "max_episode_steps", "endless_after")
+        names = ("norm_reward", "max_episode_steps", "endless_after")
         own = {name: getattr(self, name) for name in names}
         return {**own, **self.ppo_settings.to_dict()}
 
@@ -196,7 +189,7 @@ class GymnasiumPPO(Trainer):
     ) -> list[Training]:
         """Train one policy for each job; a chunk is a single one. The same job, the same policy.
 
-        The parent of a policy is the first candidate for the best one.
+        With evaluations, the parent of a policy is the first candidate for the best one.
         """
         return [self._train_one(job, progress, checkpoint) for job in jobs]
 
@@ -223,8 +216,8 @@ class GymnasiumPPO(Trainer):
         if saved is not None:
             state.restore(saved)
             report("continued")
-        elif job.parent is not None:
-            self._evaluate_progress(state, job)
+        elif job.parent is not None and settings.eval_episodes:
+            self._add_to_curve(state, job)
         slots = self.open_slots(job)
         try:
             slots.start(state.env_states)
@@ -232,7 +225,7 @@ class GymnasiumPPO(Trainer):
                 self.iterate(state, slots, job, total)
                 done = state.iteration
                 if done in (1, total) or done % settings.eval_every == 0:
-                    self._evaluate_progress(state, job)
+                    self._add_to_curve(state, job)
                 with (
                     nullcontext()
                     if checkpoint is None
@@ -242,8 +235,8 @@ class GymnasiumPPO(Trainer):
         finally:
             slots.close()
         best = state.best
-        assert best.policy is not None  # noqa: S101 (the last iteration is evaluated)
-        return Training(best.policy, steps, best.mean_return, best.curve)
+        assert best.policy is not None  # noqa: S101 (the last iteration is an entry)
+        return Training(best.policy, steps, best.mean_return, best.curve, best.evaluation_steps)
 
     def begin(self, job: TrainingJob) -> GymnasiumTrainState:
         """Return the state of a training run before its first step.
@@ -251,12 +244,14 @@ class GymnasiumPPO(Trainer):
         Raises:
             TrainerError: If the job's parent does not fit.
         """
-        weights, obs_stats = self.form.begin(job.seed, job.parent)
+        weights, obs_stats = self.form.begin(job)
         returns = job.parent.return_statistics if isinstance(job.parent, MlpPolicy) else None
         num_envs = self.ppo_settings.num_envs
+        slots = num_envs * self._agents
         return GymnasiumTrainState(
-            self._learner.start(weights, obs_stats, returns, num_envs * self._agents),
+            self._learner.start(weights, obs_stats, returns, slots),
             [EnvState() for _ in range(num_envs)],
+            EpisodeReturns(np.zeros(slots)),
         )
 
     def open_slots(self, job: TrainingJob) -> EnvSlots:
@@ -267,13 +262,14 @@ class GymnasiumPPO(Trainer):
             self.space,
             job.contexts,
             job.seed,
-            self.observe_context,
+            self._observations,
+            job.sees_context,
             self.max_episode_steps,
         )
         arrays = RolloutArrays.allocate(
             settings.num_steps,
             settings.num_envs * self._agents,
-            self.form.n_inputs,
+            self.form.n_inputs(job.sees_context),
             self._actions,
         )
         vector_env = self.family.make_vector_env()
@@ -295,21 +291,27 @@ class GymnasiumPPO(Trainer):
         rng = np.random.default_rng([job.seed, ACTING, state.iteration])
         noise = actor.draw_noise(rng, slots.arrays.reward.shape)
         collect_rollout(slots, actor, self._scale, noise)
+        state.returns.add(slots.arrays)
         state.learner = self._learner.update(learner, slots.arrays, state.iteration, total)
         slots.arrays.carry_over()
         state.iteration += 1
 
-    def _evaluate_progress(self, state: GymnasiumTrainState, job: TrainingJob) -> None:
-        """Play the policy on its training contexts; keep it if it is the best so far."""
-        learner, settings = state.learner, self.ppo_settings
+    def _add_to_curve(self, state: GymnasiumTrainState, job: TrainingJob) -> None:
+        """Add an entry to the learning curve; keep the policy if it is the best so far."""
+        learner, settings, best = state.learner, self.ppo_settings, state.best
         mean, var, count = learner.return_stats
         statistics = ReturnStatistics(float(mean[0]), float(var[0]), float(count))
         policy = self.form.make_policy(
             learner.optimiser.weights, learner.obs_stats, statistics if self.norm_reward else None
         )
-        steps = state.iteration * settings.batch_size
-        state.best.consider(
-            self, job, policy, steps, episodes=settings.eval_episodes, seed=job.seed
+        best.consider(
+            self,
+            job,
+            policy,
+            state.iteration * settings.batch_size,
+            training_return=state.returns.take_mean(best.curve[-1][1] if best.curve else None),
+            episodes=settings.eval_episodes,
+            seed=job.seed,
         )
 
 
@@ -320,12 +322,14 @@ class GymnasiumTrainState:
     Attributes:
         learner: Weights, optimiser and statistics.
         env_states: State of each environment.
+        returns: Returns of the episodes.
         iteration: Number of the iterations that are done.
         best: The best policy so far.
     """
 
     learner: LearnerState
     env_states: Sequence[EnvState]
+    returns: EpisodeReturns
     iteration: int = 0
     best: BestPolicy = field(default_factory=BestPolicy)
 
@@ -333,13 +337,16 @@ class GymnasiumTrainState:
         """Return the state as data, with the environments as they are now."""
         arrays = arrays_of(self.learner, "learner")
         arrays |= {f"env-{n}": np.array(env.actions) for n, env in enumerate(env_states)}
+        arrays["running"] = self.returns.running
         if self.best.policy is not None:
             arrays["best"] = np.frombuffer(policy_bytes(self.best.policy), dtype=np.uint8)
         data = {
             "iteration": self.iteration,
             "best_return": self.best.mean_return,
             "curve": self.best.curve,
+            "evaluation_steps": self.best.evaluation_steps,
             "episodes": [env.episode for env in env_states],
+            "ended": [self.returns.total, self.returns.number],
         }
         return Snapshot(data, arrays)
 
@@ -351,10 +358,11 @@ class GymnasiumTrainState:
             EnvState(episode, list(arrays[f"env-{n}"]))
             for n, episode in enumerate(data["episodes"])
         ]
+        self.returns = EpisodeReturns(arrays["running"].copy(), *data["ended"])
         self.iteration = data["iteration"]
         best = policy_from_bytes(arrays["best"].tobytes()) if "best" in arrays else None
         curve = [(steps, value) for steps, value in data["curve"]]
-        self.best = BestPolicy(best, data["best_return"], curve)
+        self.best = BestPolicy(best, data["best_return"], curve, data["evaluation_steps"])
 
 
 def _registered_name(env: object) -> str | None:

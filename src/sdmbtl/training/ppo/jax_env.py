@@ -29,8 +29,9 @@ from sdmbtl.training.ppo.policy_form import PolicyForm
 from sdmbtl.training.ppo.settings import PPOSettings
 from sdmbtl.training.progress import EvaluationProgress, Progress, Report
 
-#: Episodes that are played side by side in an evaluation: as many as stay in the cache.
-EPISODES_AT_ONCE = 1024
+#: Episodes that are played side by side in an evaluation, always as many: the last digits of a
+#: product depend on the size of a batch, and returns must not. More at once are no faster.
+EPISODES_AT_ONCE = 128
 
 
 class JaxEnvPPO(Trainer):
@@ -39,7 +40,6 @@ class JaxEnvPPO(Trainer):
     Args:
         family: Environments with a JAX twin.
         space: The context space.
-        observe_context: Append the context to observations; see `Trainer`.
         max_episode_steps: Time limit of an episode, if it is shorter than the environment's own.
         chunk: Policies trained side by side; about ten stay in the cache.
         **settings: Of `PPOSettings`.
@@ -50,6 +50,7 @@ class JaxEnvPPO(Trainer):
 
     name = "ppo"
     starts_from_parent = True
+    adds_context = True
     evaluates_on_host = False
     settings_class = PPOSettings
 
@@ -58,14 +59,11 @@ class JaxEnvPPO(Trainer):
         family: EnvironmentFamily,
         space: ContextSpace,
         *,
-        observe_context: bool = False,
         max_episode_steps: int | None = None,
         chunk: int = 8,
         **settings: Any,
     ) -> None:
-        super().__init__(
-            family, space, observe_context=observe_context, max_episode_steps=max_episode_steps
-        )
+        super().__init__(family, space, max_episode_steps=max_episode_steps)
         environment = family.functional()
         assert environment is not None  # noqa: S101 (`find_ppo_form` has looked)
         self.chunk = check_int("chunk", chunk, low=1, error=TrainerError)
@@ -76,14 +74,17 @@ class JaxEnvPPO(Trainer):
         self._ppo, self._compiled = _compile(
             environment,
             self.ppo_settings,
-            space.n_dimensions if observe_context else 0,
             self.max_episode_steps,
             family.for_evaluation().functional() or environment,
         )
         distribution = self._ppo.distribution
         bounds = distribution.bounds if isinstance(distribution, Gaussian) else None
         self.form = PolicyForm(
-            self._ppo.n_inputs, distribution.n_outputs, self.ppo_settings, bounds
+            environment.observation_size,
+            space.n_dimensions,
+            distribution.n_outputs,
+            self.ppo_settings,
+            bounds,
         )
 
     def settings(self) -> dict[str, Any]:
@@ -104,18 +105,18 @@ class JaxEnvPPO(Trainer):
         The same chunk gives the same policies. In another chunk a policy comes out a little
         different: the rounding of products depends on how many are computed at once.
 
-        The parent of a policy is the first candidate for the best one.
+        With evaluations, the parent of a policy is the first candidate for the best one.
         """
         settings, size = self.ppo_settings, self.ppo_settings.batch_size
         tasks = self._stacked_tasks(jobs)
         iterations = settings.num_iterations(jobs[0].steps)
         total = iterations * size * len(jobs)
         block = min(settings.eval_every, iterations)
-        shape = (tasks.parameters.shape, block, jobs[0].parent is None)
+        shape = (tasks.parameters.shape, tasks.coordinates.shape, block, jobs[0].parent is None)
         if progress is not None and shape not in self._compiled:
             progress(Report(0, total, stage="compiling"))
         self._compiled.add(shape)
-        begin = [self.form.begin(job.seed, job.parent) for job in jobs]
+        begin = [self.form.begin(job) for job in jobs]
         states = self._ppo.start(tasks, [job.seed for job in jobs], begin)
         curve: _Curve = []
         done = reported = 0
@@ -139,7 +140,7 @@ class JaxEnvPPO(Trainer):
             curve = [(steps, np.array(means)) for steps, means in saved.data["curve"]]
             done = saved.data["iterations"]
             report("continued")
-        elif jobs[0].parent is not None:
+        elif jobs[0].parent is not None and settings.eval_episodes:
             states, means = self._ppo.evaluate(states, tasks)
             curve.append((0, np.asarray(means, dtype=np.float64)))
         for first in range(done, iterations, settings.eval_every):
@@ -168,38 +169,40 @@ class JaxEnvPPO(Trainer):
         """Play a policy on (n, D) contexts; see `Trainer.evaluate`."""
         episodes = check_int("episodes", episodes, low=1, error=TrainerError)
         weights, obs_stats = self.form.read_policy(policy)
-        repeated = [np.repeat(np.asarray(x), episodes, axis=0) for x in self._tasks(contexts)]
+        tasks = self._tasks(contexts, policy.sees_context)
+        repeated = [np.repeat(np.asarray(x), episodes, axis=0) for x in tasks]
         total = len(repeated[0])
         keys = np.asarray(
             jax.random.split(jax.random.PRNGKey(seed % 2**32), total), dtype=np.uint32
         )
         numbers = np.arange(total // episodes) if only is None else np.array(only, dtype=np.intp)
         todo = (numbers[:, None] * episodes + np.arange(episodes)).ravel()
-        size = min(total, EPISODES_AT_ONCE)
-        returns = np.full(total, np.nan)
+        size = EPISODES_AT_ONCE
+        returns, steps = np.full(total, np.nan), 0
         for first in range(0, len(todo), size):
-            # The last block is filled up with episodes that are then dropped: one shape, one
-            # compilation.
-            rows = todo[np.minimum(np.arange(first, first + size), len(todo) - 1)]
+            # The last block is filled up with episodes that are then dropped.
+            wanted = todo[first : first + size]
+            rows = np.resize(wanted, size)
             block = Tasks(*[jnp.asarray(x[rows]) for x in repeated])
-            played = self._ppo.play(weights, obs_stats, block, jnp.asarray(keys[rows]))
-            returns[rows] = np.asarray(played)
+            played, lengths = self._ppo.play(weights, obs_stats, block, jnp.asarray(keys[rows]))
+            returns[wanted] = np.asarray(played)[: len(wanted)]
+            steps += int(np.asarray(lengths)[: len(wanted)].sum())
             if progress is not None:
                 progress(min(first + size, len(todo)) // episodes, len(numbers))
-        return Evaluation(returns.reshape(-1, episodes))
+        return Evaluation(returns.reshape(-1, episodes), steps=steps)
 
     # -- between contexts and arrays -----------------------------------------------------------
 
-    def _tasks(self, contexts: ArrayLike) -> Tasks:
+    def _tasks(self, contexts: ArrayLike, sees_context: bool) -> Tasks:
         vectors = self.usable_contexts(contexts)
         if not len(vectors):
             raise TrainerError("There are no contexts: give at least one.")
         parameters = self._ppo.environment.parameters(self.space.names, vectors)
-        seen = self.space.to_unit(vectors) if self.observe_context else np.empty((len(vectors), 0))
+        seen = self.space.to_unit(vectors) if sees_context else np.empty((len(vectors), 0))
         return Tasks(parameters, seen.astype(np.float32))  # type: ignore[arg-type]
 
     def _stacked_tasks(self, jobs: Sequence[TrainingJob]) -> Tasks:
-        each = [self._tasks(job.contexts) for job in jobs]
+        each = [self._tasks(job.contexts, job.sees_context) for job in jobs]
         return Tasks(*[jnp.asarray(np.stack(x)) for x in zip(*each, strict=True)])
 
     def _make_training(
@@ -216,6 +219,7 @@ class JaxEnvPPO(Trainer):
             policy=self.form.make_policy(weights, obs_stats),
             steps=steps,
             source_return=best_return,
+            evaluation_steps=int(states.evaluation_steps[number]),
             curve=[(at, float(returns[number])) for at, returns in curve],
         )
 
@@ -227,7 +231,6 @@ _Curve = list[tuple[int, NDArray[np.float64]]]
 def _compile(
     environment: FunctionalEnvironment,
     settings: PPOSettings,
-    n_coordinates: int,
     max_episode_steps: int | None,
     evaluated: FunctionalEnvironment,
 ) -> tuple[CompiledPPO, set[tuple[object, ...]]]:
@@ -236,5 +239,5 @@ def _compile(
     Returns:
         The functions, and the shapes of training runs for which they have been compiled.
     """
-    ppo = CompiledPPO(environment, settings, n_coordinates, max_episode_steps, evaluated)
+    ppo = CompiledPPO(environment, settings, max_episode_steps, evaluated)
     return ppo, set()

@@ -12,10 +12,11 @@ import numpy as np
 from gymnasium import spaces
 from numpy.typing import NDArray
 
+from sdmbtl.environments.flattening import FlatActions, FlatObservations
 from sdmbtl.errors import TrainerError
 from sdmbtl.policies import MlpPolicy, Policy
-from sdmbtl.policies.flattening import FlatActions, FlatObservations
 from sdmbtl.policies.mlp import OBSERVATION_LIMIT, ReturnStatistics
+from sdmbtl.training.job import TrainingJob
 from sdmbtl.training.ppo.networks import (
     TINY,
     Layers,
@@ -32,7 +33,8 @@ class PolicyForm:
     """Architecture that all policies of a trainer share.
 
     Attributes:
-        n_inputs: I, the entries of an observation, with the context's if it is seen.
+        observation_size: O, the entries of an observation after it was flattened.
+        n_coordinates: C, coordinates of a context, which some policies see after the observation.
         n_outputs: K, the outputs of the actor.
         settings: Hidden layers and normalisation of observations.
         bounds: Bounds of continuous actions; None for discrete ones, or with a space.
@@ -43,7 +45,8 @@ class PolicyForm:
             for the environment's actions.
     """
 
-    n_inputs: int
+    observation_size: int
+    n_coordinates: int
     n_outputs: int
     settings: PPOSettings
     bounds: tuple[float, float] | None = None
@@ -60,10 +63,7 @@ class PolicyForm:
         settings: PPOSettings,
         action_scale: tuple[NDArray[np.float32], NDArray[np.float32]] | None,
     ) -> Self:
-        """Return the form for an environment's spaces, kept only where they are needed.
-
-        A policy sees `n_coordinates` context coordinates after the observation.
-        """
+        """Return the form for an environment's spaces, kept only where they are needed."""
         space, bounds = actions.space, None
         match space:
             case spaces.Discrete() if space.start == 0:
@@ -74,7 +74,8 @@ class PolicyForm:
             case _:
                 is_plain = False
         return cls(
-            observations.size + n_coordinates,
+            observations.size,
+            n_coordinates,
             actions.n_outputs,
             settings,
             bounds,
@@ -83,6 +84,10 @@ class PolicyForm:
             action_scale,
         )
 
+    def n_inputs(self, sees_context: bool) -> int:
+        """Return I, the inputs of a network that sees the context, or of one that does not."""
+        return self.observation_size + (self.n_coordinates if sees_context else 0)
+
     def make_policy(
         self,
         weights: Weights,
@@ -90,7 +95,7 @@ class PolicyForm:
         return_statistics: ReturnStatistics | None = None,
     ) -> MlpPolicy:
         """Make the policy of these weights, in arrays of NumPy."""
-        norm_obs, size = self.settings.norm_obs, self.n_inputs
+        norm_obs, size = self.settings.norm_obs, len(obs_stats.mean)
         *actor, (last, bias) = [(np.asarray(w), np.asarray(b)) for w, b in weights.actor]
         if self.action_scale is not None:
             centre, half_width = self.action_scale
@@ -111,6 +116,7 @@ class PolicyForm:
             return_statistics=return_statistics,
             observation_space=self.observation_space,
             action_space=self.action_space,
+            sees_context=size > self.observation_size,
         )
 
     def read_policy(self, policy: Policy) -> tuple[Weights, RunningStats]:
@@ -126,21 +132,23 @@ class PolicyForm:
         )
         return Weights(layers, [], jnp.zeros(0)), obs_stats
 
-    def begin(self, seed: int, parent: Policy | None) -> tuple[Weights, RunningStats]:
+    def begin(self, job: TrainingJob) -> tuple[Weights, RunningStats]:
         """Return the weights and statistics that a training run begins with.
 
         A parent gives its weights, its critic and its statistics of the observations; exploration
-        is that of a start from scratch.
+        is that of a start from scratch. Where the parent does not see the context and the new
+        policy does, it begins to act as the parent did: with weights of 0 on the context.
 
         Raises:
             TrainerError: If the parent does not fit.
         """
         settings = self.settings
-        fresh = initial_weights(seed, self.n_inputs, settings.hidden_sizes, self.n_outputs)
-        unseen = initial_stats(self.n_inputs)
-        if parent is None:
+        n_inputs = self.n_inputs(job.sees_context)
+        fresh = initial_weights(job.seed, n_inputs, settings.hidden_sizes, self.n_outputs)
+        unseen = initial_stats(n_inputs)
+        if job.parent is None:
             return fresh, unseen
-        own = self.check_policy(parent, "starts from")
+        own = self.check_policy(job.parent, "starts from")
         weights, obs_stats = self.read_policy(own)
         if self.action_scale is not None:
             centre, half_width = self.action_scale
@@ -148,18 +156,29 @@ class PolicyForm:
             weights = weights._replace(
                 actor=[*actor, (last / half_width, (bias - centre) / half_width)]
             )
+        critic = _as_layers(own.critic)
+        more = n_inputs - len(own.shift)
+        if more:
+            weights = weights._replace(actor=_with_inputs(weights.actor, more))
+            critic = critic and _with_inputs(critic, more)
+            # Coordinates between 0 and 1.
+            mean, var = jnp.full(more, 0.5), jnp.full(more, 1 / 12)
+            obs_stats = obs_stats._replace(
+                mean=jnp.concatenate([obs_stats.mean, mean]),
+                var=jnp.concatenate([obs_stats.var, var]),
+            )
         # An exported policy does not say how much was seen: take as much as is usual.
         usual = settings.num_iterations() * settings.batch_size
         seen = own.observations_seen or usual
         return (
-            Weights(weights.actor, _as_layers(own.critic) or fresh.critic, fresh.log_std),
+            Weights(weights.actor, critic or fresh.critic, fresh.log_std),
             obs_stats._replace(number=jnp.float32(seen)) if settings.norm_obs else unseen,
         )
 
     def check_policy(self, policy: Policy, does: str) -> MlpPolicy:
         """Refuse a policy of another form; `does` is what the trainer does with its own."""
         norm_obs = self.settings.norm_obs
-        sizes = [self.n_inputs, *self.settings.hidden_sizes, self.n_outputs]
+        sizes = [self.n_inputs(policy.sees_context), *self.settings.hidden_sizes, self.n_outputs]
         wanted = f"layers {sizes} and norm_obs {norm_obs}"
         if not isinstance(policy, MlpPolicy):
             got = repr(policy)
@@ -178,3 +197,9 @@ class PolicyForm:
 
 def _as_layers(arrays: Iterable[tuple[NDArray[Any], NDArray[Any]]]) -> Layers:
     return [(jnp.asarray(weight), jnp.asarray(bias)) for weight, bias in arrays]
+
+
+def _with_inputs(layers: Layers, more: int) -> Layers:
+    """Return layers that take more inputs, with weights of 0."""
+    (first, bias), *others = layers
+    return [(jnp.concatenate([first, jnp.zeros((more, first.shape[1]))]), bias), *others]

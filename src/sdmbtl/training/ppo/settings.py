@@ -8,15 +8,15 @@ from dataclasses import asdict, dataclass, fields
 from typing import Any
 
 from sdmbtl.checks import check_bool, check_float, check_int
+from sdmbtl.environments.flattening import FlatObservations
 from sdmbtl.errors import TrainerError
-from sdmbtl.policies.flattening import FlatObservations
 
 #: A training run should have at least this many updates, if its steps suffice,
 ENOUGH_UPDATES = 25
 #: and at most this many samples in each of them.
 LARGEST_BATCH = 2048
-#: Evaluations in a training run, in addition to that after the first update.
-EVALUATIONS = 10
+#: Entries of a learning curve, in addition to that after the first update.
+CURVE_ENTRIES = 10
 #: Observations need no normalisation if each entry is at least this wide, on either side of its
 #: middle, and at most this large.
 NARROWEST, WIDEST = 0.5, 10.0
@@ -60,8 +60,10 @@ class PPOSettings:
         hidden_sizes: Units of the hidden layers of actor and critic.
         norm_obs: Normalise observations by their running mean and variance.
         reward_scale: Factor on rewards in training; returns are reported without it.
-        eval_every: Iterations between two evaluations on the training contexts.
-        eval_episodes: Episodes of such an evaluation; the best policy is kept.
+        eval_every: Iterations between two entries of the learning curve.
+        eval_episodes: Episodes on the training contexts for each entry, and the best policy is
+            kept. 0: no episode is played for the curve, which then has the returns of training,
+            and the last policy is kept.
     """
 
     total_timesteps: int = 61_440
@@ -81,12 +83,13 @@ class PPOSettings:
     norm_obs: bool = False
     reward_scale: float = 1.0
     eval_every: int = 5
-    eval_episodes: int = 10
+    eval_episodes: int = 0
 
     def __post_init__(self) -> None:
         counts = ("total_timesteps", "num_envs", "num_steps", "minibatch_size", "update_epochs")
-        for name in (*counts, "eval_every", "eval_episodes"):
+        for name in (*counts, "eval_every"):
             check_int(name, getattr(self, name), low=1, error=TrainerError)
+        check_int("eval_episodes", self.eval_episodes, low=0, error=TrainerError)
         shares = ("gamma", "gae_lambda")
         weights = ("learning_rate", "clip_coef", "ent_coef", "vf_coef", "max_grad_norm")
         for name in (*shares, *weights):
@@ -150,5 +153,5 @@ def complete_settings(
         settings["num_steps"] = num_steps
     num_steps = check_int("num_steps", settings["num_steps"], low=1, error=TrainerError)
     iterations = math.ceil(total / (num_envs * num_steps))
-    settings.setdefault("eval_every", math.ceil(iterations / EVALUATIONS))
+    settings.setdefault("eval_every", math.ceil(iterations / CURVE_ENTRIES))
     return settings

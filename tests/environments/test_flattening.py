@@ -7,9 +7,9 @@ import pytest
 from gymnasium import spaces
 from gymnasium.vector.utils import concatenate, create_empty_array
 
+from sdmbtl.environments.flattening import FlatActions, FlatObservations, with_categories
 from sdmbtl.errors import PolicyError
 from sdmbtl.policies import MlpPolicy, policy_bytes, policy_from_bytes
-from sdmbtl.policies.flattening import FlatActions, FlatObservations
 from sdmbtl.policies.mlp import ReturnStatistics
 from sdmbtl.policies.spaces import space_from_json, space_to_json
 
@@ -63,6 +63,23 @@ def test_images_are_scaled_by_their_bounds():
     np.testing.assert_allclose(flat(np.array([0, 51, 102, 255], np.uint8)), [0, 0.2, 0.4, 1])
     assert flat.is_within(0.5, 1.0)
     assert not flat.is_plain
+
+
+def test_images_of_small_integers_are_categories():
+    image = spaces.Box(0, 255, (2, 2, 1), np.uint8)
+    small, large = np.array([[[0], [1]], [[8], [2]]], np.uint8), np.full((2, 2, 1), 99, np.uint8)
+    for seen in ([small, large], [np.zeros_like(small)], [np.minimum(small, 1)]):
+        assert with_categories(image, seen) == image, "brightness"
+    nested = spaces.Dict({"view": image, "rest": spaces.Tuple([spaces.Discrete(2), image])})
+    found = with_categories(nested, [{"view": small, "rest": (1, large)}])
+    assert found["view"] == spaces.MultiDiscrete(np.full((2, 2, 1), 16))
+    assert found["rest"] == nested["rest"]
+    flat = FlatObservations(found["view"])
+    assert np.flatnonzero(flat(small)).tolist() == [0, 17, 40, 50]
+    assert flat(np.stack([small, small])).shape == (2, 64)
+    assert flat.is_within(0.5, 10.0), "one-hot vectors need no normalisation"
+    with pytest.raises(PolicyError, match="Observations are of the space"):
+        flat(large)
 
 
 def test_what_needs_no_normalisation_and_what_is_plain():
