@@ -79,9 +79,9 @@ def evaluate(
     space = study.space
     contexts = list(space)
     if samples is not None:  # evenly in the box, on the scale of each dimension
-        box = dict.fromkeys(space.names, Interval(0.0, 1.0))
+        box = dict.fromkeys(space.unit_names, Interval(0.0, 1.0))
         units = ContextSpace.sample(samples, seed=seed, **box).targets
-        contexts = [space.context(vector) for vector in space.from_unit(units)]
+        contexts = [space.context(space.snap(unit)) for unit in units]
     signals = StopSignals()
     with (
         signals.ending_with(lambda: "Interrupted; nothing was changed."),

@@ -111,7 +111,7 @@ class TargetSample:
         self.of = space
         self.indices: NDArray[np.intp] = drawn[order]
         self._members: list[NDArray[np.intp]] = [parts[number] for number in order]
-        self.space = ContextSpace(space.targets[self.indices], **space.dimensions)
+        self.space = space.with_targets(self.indices)
 
     def __len__(self) -> int:
         return len(self.indices)

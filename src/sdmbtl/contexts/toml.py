@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from sdmbtl.checks import check_int, check_return_range, did_you_mean, short_text
-from sdmbtl.contexts.dimension import Dimension, Interval, Levels, Range
+from sdmbtl.contexts.dimension import Dimension, Interval, Levels, Range, dimension_of
 from sdmbtl.contexts.space import ContextSpace
 from sdmbtl.contexts.targets import check_grid
 from sdmbtl.errors import ContextError
@@ -31,6 +31,9 @@ def load_space(path: str | Path) -> tuple[ContextSpace, dict[str, Any]]:
 
     For example::
 
+        valid = "mass * length < 20"     # optional: combinations that exist
+        [dimensions.ground]
+        values = ["road", "ice"]  # categories: no order, nothing between them
         [dimensions.mass]
         values = [0.1, 1, 10]     # the values, with an optional scale ...
         discrete = false          # true if there is nothing between them, as for a number of lanes
@@ -70,9 +73,9 @@ def load_space(path: str | Path) -> tuple[ContextSpace, dict[str, Any]]:
             "a TOML file with a table [dimensions.NAME] for each dimension."
         ) from None
     try:
-        _check_keys("The file", data, ("dimensions", "returns", "targets", "run"))
+        _check_keys("The file", data, ("dimensions", "returns", "targets", "run", "valid"))
         tables = data.get("dimensions")
-        space = _space(tables, data.get("targets"))
+        space = _space(tables, data.get("targets"), data.get("valid"))
         return space, {**_returns(data), **_places(tables)}
     except ContextError as error:
         raise ContextError(f"{path}: {error}") from None
@@ -112,11 +115,15 @@ def read_space(given: SpaceLike) -> tuple[ContextSpace, dict[str, Any]]:
     )
 
 
-def _space(tables: object, targets: object) -> ContextSpace:
+def _space(tables: object, targets: object, valid: object) -> ContextSpace:
     """Make the space of tables of dimensions, and of one of targets if there is one."""
+    if not isinstance(valid, str | None):
+        raise ContextError(
+            f"'valid' is an expression in quotes, such as \"mass < 40\". Got {valid!r} instead."
+        )
     dimensions = _dimensions(tables, is_grid=targets is None)
     if targets is None:
-        return ContextSpace(**dimensions)
+        return ContextSpace(valid=valid, **dimensions)
     if not isinstance(targets, Mapping) or ("sample" in targets) == ("list" in targets):
         raise ContextError(
             "[targets] is a table with 'sample', a number of targets, or with 'list', a list of "
@@ -125,9 +132,9 @@ def _space(tables: object, targets: object) -> ContextSpace:
     _check_keys("[targets]", targets, ("sample", "seed", "list"))
     try:
         if "list" in targets:
-            return ContextSpace(targets["list"], **dimensions)
+            return ContextSpace(targets["list"], valid=valid, **dimensions)
         seed = check_int("seed", targets.get("seed", 0), low=0, error=ContextError)
-        return ContextSpace.sample(targets["sample"], seed=seed, **dimensions)
+        return ContextSpace.sample(targets["sample"], seed=seed, valid=valid, **dimensions)
     except ContextError as error:
         raise ContextError(f"[targets]: {error}") from None
 
@@ -167,10 +174,9 @@ def _dimension(table: object, *, is_grid: bool) -> Dimension:
             )
         if not isinstance(table["values"], list):
             raise ContextError(
-                f"'values' must be a list of numbers. Got {short_text(table['values'])} instead."
+                f"'values' must be a list of numbers or of texts. Got {short_text(table['values'])} instead."
             )
-        scale, unit = table.get("scale", "steps"), table.get("unit")
-        return Levels(table["values"], scale=scale, discrete=discrete, unit=unit)
+        return dimension_of(table["values"], table.get("scale"), discrete, table.get("unit"))
     if not is_grid and {"low", "high"} <= table.keys() and "levels" not in table and not discrete:
         scale, unit = table.get("scale", "linear"), table.get("unit")
         return Interval(table["low"], table["high"], scale, unit=unit)
