@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from operator import itemgetter
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
@@ -79,7 +79,7 @@ def evaluate(
     space = study.space
     contexts = list(space)
     if samples is not None:  # evenly in the box, on the scale of each dimension
-        box = dict.fromkeys(space.unit_names, Interval(0.0, 1.0))
+        box: dict[str, Any] = dict.fromkeys(space.unit_names, Interval(0.0, 1.0))
         units = ContextSpace.sample(samples, seed=seed, **box).targets
         contexts = [space.context(space.snap(unit)) for unit in units]
     signals = StopSignals()

@@ -39,7 +39,7 @@ _OPERATORS: dict[type[ast.AST], Callable[..., Any]] = {
     ast.Eq: operator.eq,
     ast.NotEq: operator.ne,
 }
-_FUNCTIONS = {
+_FUNCTIONS: dict[str, Callable[..., Any]] = {
     "abs": np.abs,
     "sqrt": np.sqrt,
     "log": np.log,
@@ -85,10 +85,10 @@ class Constraint:
         columns = dict(zip(self._dimensions, vectors.T, strict=True))
         try:
             with np.errstate(all="ignore"):  # a quotient by zero compares as NumPy's infinity
-                found = self._computed(self._tree, columns)
+                found = _truth(self._computed(self._tree, columns))
         except (TypeError, RecursionError) as error:
             raise self._unusable(f"it cannot be computed ({error})") from None
-        return np.broadcast_to(_truth(found), len(vectors)).copy()
+        return np.broadcast_to(found, len(vectors)).copy()
 
     def _computed(self, node: ast.expr, columns: Mapping[str, NDArray[np.float64]]) -> Any:
         """Compute a part of the expression: a column, or one value for all contexts."""
@@ -159,4 +159,4 @@ def _truth(value: Any) -> NDArray[np.bool_]:
     """Turn a column or a value into true and false; a text has no truth."""
     if isinstance(value, str):
         raise TypeError("a text is neither true nor false")
-    return np.asarray(value) != 0
+    return np.asarray(np.asarray(value) != 0)

@@ -237,11 +237,11 @@ class Categories(Levels):
 
     def encode(self, values: NDArray[np.float64]) -> NDArray[np.float64]:
         """Map (...) numbers to (..., columns) unit coordinates."""
-        return 0.5 * (np.asarray(values)[..., None] == self.knots)
+        return np.asarray(0.5 * (np.asarray(values)[..., None] == self.knots))
 
     def decode(self, units: NDArray[np.float64]) -> NDArray[np.float64]:
         """Return the number of the largest of the (..., columns) unit coordinates."""
-        return units.argmax(axis=-1).astype(np.float64)
+        return np.asarray(units.argmax(axis=-1), dtype=np.float64)
 
     def to_dict(self) -> dict[str, Any]:
         """Describe the dimension as JSON data."""
@@ -380,8 +380,10 @@ def dimension_from_dict(data: Mapping[str, Any]) -> Dimension:
     """Read a dimension back from `Dimension.to_dict`."""
     unit = data.get("unit")
     if "values" in data:
-        given = {"discrete": False, **data}
-        return dimension_of(data["values"], *(given.get(k) for k in ("scale", "discrete", "unit")))
+        if all(isinstance(value, str) for value in data["values"]):
+            return Categories(data["values"])
+        discrete = data.get("discrete", False)
+        return Levels(data["values"], data["scale"], discrete=discrete, unit=unit)
     return Interval(data["low"], data["high"], scale=data["scale"], unit=unit)
 
 

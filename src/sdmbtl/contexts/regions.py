@@ -175,7 +175,7 @@ def _draw_targets(
     """(n, D) targets in a region, each as often as any other, give or take one."""
     inside = np.flatnonzero(targets_in(space, source))
     # Always n: jobs that differ in their number of contexts cannot be trained together.
-    return space.targets[np.sort(np.resize(rng.permutation(inside), n))]
+    return np.asarray(space.targets[np.sort(np.resize(rng.permutation(inside), n))])
 
 
 def _fill(

@@ -239,6 +239,8 @@ class ContextSpace:
         try:
             given = zip(self.dimensions.items(), values, strict=False)
             vector = np.array([self._read(name, d, value) for (name, d), value in given])
+        except ContextError:
+            raise
         except (TypeError, ValueError, OverflowError):
             raise ContextError(
                 f"A context's values must be numbers. Got {context!r} instead."
@@ -294,7 +296,7 @@ class ContextSpace:
         vector = self.from_unit(unit)
         if self.valid is None or self.allows(vector[None])[0]:
             return vector
-        return self.targets[self.nearest_to_unit(unit)]
+        return np.asarray(self.targets[self.nearest_to_unit(unit)])
 
     def with_targets(self, indices: NDArray[np.intp]) -> ContextSpace:
         """The same space with some of the targets."""
@@ -632,4 +634,5 @@ def space_from_ranges(ranges: Mapping[str, Range], levels: int | None = None) ->
     if levels is not None:
         ranges = {n: replace(r, levels=levels) for n, r in ranges.items()}
     check_grid([r.levels for r in ranges.values()])
-    return ContextSpace(**{name: r.dimension for name, r in ranges.items()})
+    dimensions: dict[str, Any] = {name: r.dimension for name, r in ranges.items()}
+    return ContextSpace(**dimensions)

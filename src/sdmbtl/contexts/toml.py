@@ -174,7 +174,8 @@ def _dimension(table: object, *, is_grid: bool) -> Dimension:
             )
         if not isinstance(table["values"], list):
             raise ContextError(
-                f"'values' must be a list of numbers or of texts. Got {short_text(table['values'])} instead."
+                "'values' must be a list of numbers or of texts. "
+                f"Got {short_text(table['values'])} instead."
             )
         return dimension_of(table["values"], table.get("scale"), discrete, table.get("unit"))
     if not is_grid and {"low", "high"} <= table.keys() and "levels" not in table and not discrete:

@@ -157,9 +157,9 @@ class Feature:
                 a number.
         """
         if isinstance(self.before, str) != isinstance(value, str):
-            kind = "texts" if isinstance(self.before, str) else "numbers"
+            values = "texts" if isinstance(self.before, str) else "numbers"
             raise FamilyError(
-                f"Values of {self.describe()} are {kind}; the usual one is "
+                f"Values of {self.describe()} are {values}; the usual one is "
                 f"{short_text(self.before)}. Got {short_text(value)}."
             )
         if isinstance(value, str):

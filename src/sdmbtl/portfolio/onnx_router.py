@@ -71,7 +71,11 @@ def _add_unit(graph: Graph, portfolio: Portfolio) -> str:
         if isinstance(dimension, Categories):
             same = graph.apply("Equal", column, dimension.knots[None])
             columns.append(
-                graph.apply("Mul", graph.apply("Cast", same, to=kinds.DOUBLE), np.float64(0.5))
+                graph.apply(
+                    "Mul",
+                    graph.apply("Cast", same, to=graph.onnx.TensorProto.DOUBLE),
+                    np.float64(0.5),
+                )
             )
             continue
         knots = dimension.knots
