@@ -82,9 +82,10 @@ class TestDiscrete:
             ContextSpace([[9.0], [10.0]], size=Levels([9, 11], discrete=True))
 
 
-class TestExpression:
-    DIMENSIONS = {"m": Levels([1, 2, 4]), "g": Interval(1, 20), "k": Categories(["a", "b"])}
+DIMENSIONS = {"m": Levels([1, 2, 4]), "g": Interval(1, 20), "k": Categories(["a", "b"])}
 
+
+class TestExpression:
     @pytest.mark.parametrize(
         ("text", "python"),
         [
@@ -102,7 +103,7 @@ class TestExpression:
             [rng.choice([1.0, 2, 4], 200), rng.uniform(1, 20, 200), rng.integers(0, 2, 200)]
         )
         expected = [bool(python(*vector)) for vector in vectors.tolist()]
-        assert Constraint(text, self.DIMENSIONS).holds(vectors).tolist() == expected
+        assert Constraint(text, DIMENSIONS).holds(vectors).tolist() == expected
 
     @pytest.mark.parametrize(
         ("text", "problem"),
@@ -126,7 +127,7 @@ class TestExpression:
     )
     def test_anything_else_is_refused(self, text, problem):
         with pytest.raises(ContextError, match=problem):
-            Constraint(text, self.DIMENSIONS)
+            Constraint(text, DIMENSIONS)
 
 
 class TestValid:
