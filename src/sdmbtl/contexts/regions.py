@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 import numpy as np
+import scipy
 from numpy.typing import NDArray
 
 from sdmbtl.contexts.dimension import Levels
@@ -16,6 +17,8 @@ if TYPE_CHECKING:
 
 #: A target may miss the edge of a region by this much in unit coordinates.
 EDGE = 1e-9
+#: Contexts of a grid with weights are drawn from this many times as many.
+CANDIDATES = 8
 
 
 def unit_box(
@@ -119,6 +122,23 @@ def draw_lowest(
 
 
 def draw(
+    space: ContextSpace, source: Source, n: int, rng: np.random.Generator
+) -> NDArray[np.float64]:
+    """(m, D) contexts to train on: of a point its own, of a region n, by the targets' weights."""
+    if space.weights is None or source.is_point:
+        return _draw_evenly(space, source, n, rng)
+    if space.is_grid:  # also between the targets, by the weight of the nearest one
+        contexts = _draw_evenly(space, source, CANDIDATES * n, rng)
+        tree = scipy.spatial.cKDTree(space.unit_targets)
+        weights = space.weights[tree.query(space.to_unit(contexts), p=1)[1]]
+    else:
+        inside = rng.permutation(np.flatnonzero(targets_in(space, source)))
+        contexts, weights = space.targets[inside], space.weights[inside]
+    sums = weights.cumsum()
+    return contexts[np.searchsorted(sums, sums[-1] * (np.arange(n) + rng.random()) / n)]
+
+
+def _draw_evenly(
     space: ContextSpace, source: Source, n: int, rng: np.random.Generator
 ) -> NDArray[np.float64]:
     """(m, D) contexts to train on: of a point its own, of a region n that fill it evenly.

@@ -231,7 +231,9 @@ def take_snapshot(study: Study) -> StudySnapshot:
     facts, errors, seconds = study.store.facts(), study.store.errors(), study.store.seconds()
     random = recorded_random_actions(facts)
     rounds = _rounds(study, errors, random)
-    covered = coverage_of(best, selector.expected_returns, study.return_range)
+    covered = coverage_of(
+        best, selector.expected_returns, study.return_range, study.space.weights
+    )
     range_so_far = study.return_range or (None if covered is None else covered.returns)
     stages: dict[str, float] = {}
     for each in seconds.values():
@@ -256,7 +258,7 @@ def take_snapshot(study: Study) -> StudySnapshot:
         covered=covered,
         gaps=find_gaps(study.space, best, range_so_far),
         best_single=_best_single(study),
-        random_actions=None if random is None else Level(random.mean, study.share(random.mean)),
+        random_actions=None if random is None else _level(study, random.mean(study.space)),
         networks=recorded_networks(study.files.root),
         return_range=study.return_range,
         return_span=study.return_span,
@@ -286,9 +288,9 @@ def _rounds(
             outcome = {
                 "serves": int(np.count_nonzero(best_trials == trial.id)),
                 "evaluated_targets": int(np.count_nonzero(~np.isnan(trial.row))),
-                "performance": float(best.mean()),
-                "coverage": study.share(float(best.mean())),
-                "gain": float((best - before).mean()) if rows else float("nan"),
+                "performance": (mean := float(study.space.mean(best))),
+                "coverage": study.share(mean),
+                "gain": float(study.space.mean(best - before)) if rows else float("nan"),
                 "model_weights": {e["model"]: e["weight"] for e in evidence if e["rows"] == rows},
                 "probably_failed": trial.id in failed,
                 "no_better_than_random": random is not None
@@ -317,12 +319,16 @@ def _policy(
     )
 
 
+def _level(study: Study, mean_return: float) -> Level:
+    return Level(mean_return, study.share(mean_return))
+
+
 def _best_single(study: Study) -> Level | None:
     """Return the policy with the highest expected mean over all targets; None if there is none."""
     ids = [t.id for t in study.trials if t.row is not None]
     if not ids:
         return None
-    means = study.selector.expected_returns.mean(axis=1)
+    means = study.space.mean(study.selector.expected_returns)
     best = int(means.argmax())
     return Level(float(means[best]), study.share(float(means[best])), ids[best])
 

@@ -831,7 +831,7 @@ class Study:
             return {position for position, number in enumerate(finished) if number in ids}
 
         return Standing(
-            performances=[float(best.mean()) for best in curve],
+            performances=[float(self.space.mean(best)) for best in curve],
             span=self.return_span,
             best_possible=known is not None
             and len(curve) > 0
