@@ -97,12 +97,17 @@ def draw_prioritised(
         returns: (N,) returns on the targets; NaN is not drawn.
     """
     inside = np.flatnonzero(targets_in(space, source) & ~np.isnan(returns))
-    again = inside[draw_lowest(returns[inside], n // 2, rng)]
+    weights = None if space.weights is None else space.weights[inside]
+    again = inside[draw_lowest(returns[inside], n // 2, rng, weights)]
     return np.vstack([space.targets[again], draw(space, source, n - len(again), rng)])
 
 
 def draw_lowest(
-    returns: NDArray[np.float64], n: int, rng: np.random.Generator, temperature: float = 0.3
+    returns: NDArray[np.float64],
+    n: int,
+    rng: np.random.Generator,
+    weights: NDArray[np.float64] | None = None,
+    temperature: float = 0.3,
 ) -> NDArray[np.intp]:
     """(n,) positions of low returns, drawn by rank as prioritised level replay does; at most all.
 
@@ -112,13 +117,14 @@ def draw_lowest(
         returns: (M,) returns; the lowest has rank 1.
         n: Number of positions.
         rng: What they are drawn with; it also decides among equals.
+        weights: (M,) factors of the probabilities; None for equal ones.
         temperature: The weight of rank r is proportional to (1 / r) ** (1 / temperature).
     """
     ranks = np.empty(len(returns))
     ranks[np.lexsort((rng.random(len(returns)), returns))] = np.arange(1, len(returns) + 1)
     # The n largest of log(weight) + Gumbel noise are a draw without replacement.
     keys = -np.log(ranks) / temperature + rng.gumbel(size=len(returns))
-    return np.argsort(-keys)[:n]
+    return np.argsort(-(keys if weights is None else keys + np.log(weights)))[:n]
 
 
 def draw(
@@ -135,7 +141,8 @@ def draw(
         inside = rng.permutation(np.flatnonzero(targets_in(space, source)))
         contexts, weights = space.targets[inside], space.weights[inside]
     sums = weights.cumsum()
-    return contexts[np.searchsorted(sums, sums[-1] * (np.arange(n) + rng.random()) / n)]
+    chosen = np.searchsorted(sums, sums[-1] * (np.arange(n) + rng.random()) / n)
+    return np.asarray(contexts[chosen])
 
 
 def _draw_evenly(

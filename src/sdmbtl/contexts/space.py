@@ -165,7 +165,7 @@ class ContextSpace:
         space.targets.setflags(write=False)
         return space
 
-    def mean(self, values: NDArray[np.float64]) -> Any:
+    def mean(self, values: NDArray[np.floating]) -> Any:
         """Mean of (..., N) values over the targets, by their weights."""
         return weighted_mean(values, self.weights)
 
@@ -460,7 +460,7 @@ class ContextSpace:
             and self.is_grid == other.is_grid
             and self._described() == other._described()
             and np.array_equal(self.targets, other.targets)
-            and np.array_equal(*(0.0 if w is None else w for w in (self.weights, other.weights)))
+            and np.array_equal(np.asarray(self.weights), np.asarray(other.weights))
         )
 
     def __hash__(self) -> int:

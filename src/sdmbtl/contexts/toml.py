@@ -123,13 +123,12 @@ def _space(tables: object, targets: object, folder: Path) -> ContextSpace:
     """Make the space of tables of dimensions, and of one of targets if there is one."""
     if targets is None:
         return _weighted(ContextSpace(**_dimensions(tables, is_grid=True)), tables)
-    if not isinstance(targets, Mapping) or ("sample" in targets) + ("list" in targets) != 1:
-        if not isinstance(targets, Mapping) or set(targets) != {"logged"}:
-            raise ContextError(
-                "[targets] is a table with 'sample', a number of targets, or with 'list', a list "
-                "of contexts; or with 'logged', a file of contexts. "
-                f"Got {short_text(targets)} instead."
-            )
+    made_by = {"sample", "list"} & set(targets) if isinstance(targets, Mapping) else set()
+    if not isinstance(targets, Mapping) or len(made_by) > 1 or not (made_by or "logged" in targets):
+        raise ContextError(
+            "[targets] is a table with 'sample', a number of targets, or with 'list', a list of "
+            f"contexts; or with 'logged', a file of contexts. Got {short_text(targets)} instead."
+        )
     _check_keys("[targets]", targets, ("sample", "seed", "list", "logged"))
     dimensions = _dimensions(tables, is_grid=False)
     logged = read_log(folder / targets["logged"], dimensions) if "logged" in targets else None

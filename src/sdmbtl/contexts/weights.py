@@ -182,7 +182,7 @@ def read_log(path: Path, names: Iterable[str]) -> list[dict[str, float]]:
         names: Names of the dimensions; other columns are left out.
 
     Raises:
-        ContextError: If it cannot be read, or a number is missing; the message names the line.
+        ContextError: If it cannot be read, or a number is missing.
         LimitError: If it is too large.
     """
     try:
@@ -192,15 +192,14 @@ def read_log(path: Path, names: Iterable[str]) -> list[dict[str, float]]:
             f"The logged contexts in {str(path)!r} cannot be read: {error.strerror}. Give the path "
             "of a CSV or JSON Lines file, relative to the TOML file."
         ) from None
-    is_json, wanted, found = path.suffix in (".jsonl", ".json"), list(names), []
+    is_json, wanted = path.suffix in (".jsonl", ".json"), list(names)
     lines = filter(str.strip, text.splitlines())
     rows = map(json.loads, lines) if is_json else csv.DictReader(io.StringIO(text))
     try:
-        for row in rows:
-            found.append({name: float(row[name]) for name in wanted})
+        found = [{name: float(row[name]) for name in wanted} for row in rows]
     except (KeyError, TypeError, ValueError, csv.Error) as error:
         raise ContextError(
-            f"{path}: entry {len(found) + 1} needs a number for each of {wanted} ({error!r})."
+            f"{path}: each entry needs a number for each of {wanted} ({error!r})."
         ) from None
     check_int("number of logged contexts", len(found), low=1, high=MAX_COUNT, error=ContextError)
     return found

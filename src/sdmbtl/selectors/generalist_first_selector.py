@@ -107,7 +107,9 @@ class GeneralistFirstSelector(Selector):
         """Every setting that changes the choices."""
         names = ("width", "steps", "sees_context", "reported_parents")
         settings = {name: getattr(self, name) for name in names}
-        return settings | ({} if self.objective == Objective() else {"objective": str(self.objective)})
+        return settings | (
+            {} if self.objective == Objective() else {"objective": str(self.objective)}
+        )
 
     # -- choosing ------------------------------------------------------------------------------
 
@@ -189,8 +191,10 @@ class GeneralistFirstSelector(Selector):
         missing = np.maximum(float(history.expected_returns.max()) - best, 0.0)
         shares, variances = self.model.shares(units[centers], list(self._runs(history).values()))
         worth = self._worth(history, best)
-        value = missing / len(best) if worth is None else missing * worth
-        gains = shares * (shape @ value)
+        if worth is None:
+            gains = shares * (shape @ missing) / len(best)
+        else:
+            gains = shares * (shape @ (missing * worth))
         rows = history.expected_returns[[history.row_of(trial.id) for trial in parents]]
         # The largest first, of equal ones the most central: the first that is not taken.
         margin = tie_margin(gains) or 1.0
@@ -208,12 +212,11 @@ class GeneralistFirstSelector(Selector):
             if not history.is_taken(source):
                 improvement = shares[place] * shape[place] * missing
                 share = float(shares[place]), float(np.sqrt(variances[place]))
-                return _Candidate(source, improvement, share, float(gains[place]))
+                gain = float(weighted_mean(improvement, worth))
+                return _Candidate(source, improvement, share, gain)
         return None
 
-    def _worth(
-        self, history: History, best: NDArray[np.float64]
-    ) -> NDArray[np.float64] | None:
+    def _worth(self, history: History, best: NDArray[np.float64]) -> NDArray[np.float64] | None:
         """(N,) worth of a higher return on each target for the objective; None if all are alike."""
         return self.objective.weights(best, history.space.weights, history.range_so_far)
 
@@ -275,12 +278,12 @@ class GeneralistFirstSelector(Selector):
                 if not self._is_whole(trial):
                     start, center = best, self.space.to_unit(trial.source.vector)
                     around = self.model.shape(center[None], history.space.unit_targets)[0]
-                if history.space.weights is not None:
-                    around = around * history.space.weights
+                weights = history.space.weights
+                around = around if weights is None else around * weights
                 missing = float(around @ np.maximum(ceiling - start, 0.0))
                 removed = float(around @ np.maximum(row - start, 0.0))
                 if center is None:
-                    removed = max(float(around @ (row - start)), 0.0)
+                    removed = max(float(((row - start) * around).sum()), 0.0)
                 share = min(removed / missing, 1.0) if missing > 0 else 0.0
                 runs[trial.id] = RegionRun(center, share)
             best = np.maximum(best, row)

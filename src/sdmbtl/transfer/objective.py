@@ -92,7 +92,7 @@ class Objective:
         if self.kind == "cvar":
             worth = _lowest(best, own, self.level or 1.0)
         elif self.kind == "worst":
-            worth = own * np.exp(-(best - best.min()) / smoothing)
+            worth = own * np.exp(-np.maximum(best - best[own > 0].min(), 0.0) / smoothing)
         else:
             short = self._wanted(returns) - best
             worth = np.where(short > 0, own / np.maximum(short, smoothing), 0.0)
@@ -113,5 +113,5 @@ def _lowest(
     values, place = np.unique(best, return_inverse=True)
     mass = np.bincount(place, weights, minlength=len(values))
     # Equal returns count alike, so the order of the targets changes nothing.
-    kept = np.clip(share - (mass.cumsum() - mass), 0.0, mass) / mass
+    kept = np.clip(share - (mass.cumsum() - mass), 0.0, mass) / np.maximum(mass, 1e-300)
     return np.asarray(weights * kept[place])
