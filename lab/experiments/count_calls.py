@@ -5,6 +5,7 @@ directory and prints the distinct functions, files and SQLite connections, of al
 """
 
 import argparse
+import inspect
 import json
 import sqlite3
 import sys
@@ -23,6 +24,7 @@ EXPRESSIONS = {"<lambda>", "<genexpr>", "<listcomp>", "<dictcomp>", "<setcomp>",
 
 
 def main() -> None:
+    """Run the command and count."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--list", action="store_true", help="Print every function.")
     listed = parser.parse_args().list
@@ -47,8 +49,10 @@ def main() -> None:
             sys.setprofile(None)
             threading.setprofile(None)  # type: ignore[arg-type]
     ours = [c for c in called if c.co_filename.startswith(HOUSE) and c.co_name not in EXPRESSIONS]
-    ours = [code for code in ours if not (code.co_flags & 0x2) == 0]  # bodies of classes
-    places = sorted((c.co_filename[len(HOUSE) + 1 :], c.co_firstlineno, c.co_qualname) for c in ours)
+    ours = [c for c in ours if c.co_flags & inspect.CO_NEWLOCALS]  # without bodies of classes
+    places = sorted(
+        (c.co_filename[len(HOUSE) + 1 :], c.co_firstlineno, c.co_qualname) for c in ours
+    )
     if listed:
         for file, line, name in places:
             print(f"{file}:{line} {name}")
