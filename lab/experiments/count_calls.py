@@ -47,7 +47,7 @@ def main() -> None:
                 raise
         finally:
             sys.setprofile(None)
-            threading.setprofile(None)  # type: ignore[arg-type]
+            threading.setprofile(None)
     ours = [c for c in called if c.co_filename.startswith(HOUSE) and c.co_name not in EXPRESSIONS]
     ours = [c for c in ours if c.co_flags & inspect.CO_NEWLOCALS]  # without bodies of classes
     places = sorted(

@@ -217,7 +217,7 @@ class Recorder:
 
         Args:
             trial: The trial as it was on record when the work began.
-            result: The evaluation.
+            result: The policy, the failure or the row, if there is one.
         """
         now = self.log.trials[trial.id]
         if self.leases.is_lost(trial.id):
