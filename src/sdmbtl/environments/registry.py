@@ -35,7 +35,16 @@ FamilyFactory = Callable[..., EnvironmentFamily]
 #: The families of this package by name.
 OWN: dict[str, FamilyFactory] = {
     family.name: family
-    for family in (CartPole, Drone, Pendulum, Acrobot, MountainCar, BipedalWalker, Hopper, HalfCheetah)
+    for family in (
+        CartPole,
+        Drone,
+        Pendulum,
+        Acrobot,
+        MountainCar,
+        BipedalWalker,
+        Hopper,
+        HalfCheetah,
+    )
 }
 
 #: The group of plug-ins that are families.
