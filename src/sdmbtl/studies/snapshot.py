@@ -13,6 +13,7 @@ from sdmbtl.json_data import as_json
 from sdmbtl.portfolio.network import NetworkRecord
 from sdmbtl.selectors.structure_detection_selector import StructureDetectionSelector
 from sdmbtl.selectors.trial import TrainingRun, Trial
+from sdmbtl.studies.baseline import Baseline, recorded_baselines
 from sdmbtl.studies.environment import accepted_changes
 from sdmbtl.studies.networks import recorded_networks
 from sdmbtl.studies.random_actions import RandomActions, recorded_random_actions
@@ -133,6 +134,7 @@ class StudySnapshot:
         best_single: The best policy for all targets; None before the first.
         random_actions: Mean return of random actions, if measured.
         networks: Networks that were distilled from the policies.
+        baselines: Single policies with the same steps, compared with the study.
         return_range: Lowest and highest return, if known.
         return_span: Width of the range of returns, known or so far.
         structure: Structure that the selector detects in all rows.
@@ -164,6 +166,7 @@ class StudySnapshot:
     best_single: Level | None
     random_actions: Level | None
     networks: list[NetworkRecord]
+    baselines: list[Baseline]
     return_range: tuple[float, float] | None
     return_span: float
     structure: str | None
@@ -258,6 +261,7 @@ def take_snapshot(study: Study) -> StudySnapshot:
         best_single=_best_single(study),
         random_actions=None if random is None else Level(random.mean, study.share(random.mean)),
         networks=recorded_networks(study.files.root),
+        baselines=recorded_baselines(study.files.root),
         return_range=study.return_range,
         return_span=study.return_span,
         structure=_structure(study),
