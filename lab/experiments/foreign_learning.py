@@ -44,7 +44,8 @@ def make_minigrid() -> Env:
     import minigrid  # noqa: F401
     from minigrid.wrappers import ImgObsWrapper
 
-    env: Env = ImgObsWrapper(gymnasium.make("MiniGrid-SimpleCrossingS9N1-v0"))
+    wrapper: Any = ImgObsWrapper  # without types, where the package is installed
+    env: Env = wrapper(gymnasium.make("MiniGrid-SimpleCrossingS9N1-v0"))
     return env
 
 

@@ -517,7 +517,7 @@ class Portfolio:
 
     @property
     def _settings(self) -> dict[str, Any]:
-        """What a portfolio is made with besides the space and the members."""
+        """Return everything but space and members that a portfolio is made with."""
         return {
             "family": self.family,
             "return_range": self.return_range,

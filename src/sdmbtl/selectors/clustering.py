@@ -78,7 +78,7 @@ class NearestDistances:
         return float(np.maximum(nearer, 0.0).mean())
 
     def _lost_gains(self, changed: NDArray[np.intp]) -> NDArray[np.float64]:
-        """(N,) what each target's gain has lost through the targets that came nearer."""
+        """(N,) what each target's gain has lost through the targets that are nearer now."""
         units, lost = self.space.unit_targets, np.empty(len(self.space))
         before, now = self._gain_distances[changed], self.distances[changed]
         size = max(PIECE // max(len(changed), 1), 1)

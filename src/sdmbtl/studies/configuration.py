@@ -1,4 +1,4 @@
-"""What a study is about: everything that decides which policies it will train."""
+"""Configuration of a study: everything that decides which policies it will train."""
 
 from __future__ import annotations
 
@@ -150,7 +150,7 @@ def _check_part(name: str, given: object, settings: str) -> None:
 
 
 class StudyOptions(TypedDict, total=False):
-    """What `Study.open` takes besides environment, space, selector and trainer; described there."""
+    """Keywords of `Study.open` but environment, space, selector and trainer; described there."""
 
     seed: int
     episodes: int
@@ -161,7 +161,7 @@ class StudyOptions(TypedDict, total=False):
 
 
 class Setup(NamedTuple):
-    """What a study works with, made once from its configuration.
+    """Parts of a study, made once from its configuration.
 
     Attributes:
         configuration: The configuration.

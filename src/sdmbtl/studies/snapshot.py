@@ -124,7 +124,7 @@ class StudySnapshot:
         targets: Number of targets.
         stop_rules: Stopping rules of the last run, as keywords of `Study.run`.
         rounds: Every policy, in order.
-        stale_results: Number of results that came after their lease had expired.
+        stale_results: Number of results that arrived after their lease had expired.
         evaluation_steps: Environment steps of evaluations and random actions.
         performance: Mean best return; NaN before the first policy.
         evaluated_targets: Number of targets with a return; on the others it is predicted.

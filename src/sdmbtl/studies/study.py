@@ -193,7 +193,7 @@ class Study:
 
     @property
     def training(self) -> TrainerSpec:
-        """How policies are trained, as data.
+        """Training specification, as data.
 
         Raises:
             StudyError: If training is not this study's, or its environments are not known here,

@@ -98,7 +98,7 @@ class _Slot:
 class _Rollout:
     """Plays episodes, some side by side.
 
-    A slot goes on with the same context for as long as there are episodes of it, so that one
+    A slot keeps its context for as long as there are episodes of it, so that one
     environment can serve for several. At first every slot has its own context. `returns` are by
     context and episode; `errors` by context: the first episode that failed, its error, and the
     environment, if there was one; `steps` are those of all episodes.
