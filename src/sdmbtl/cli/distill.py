@@ -101,7 +101,12 @@ def distill(
 
 
 def _distill_portfolio(
-    found: Portfolio, file: Path, context: Knowledge, steps: int, progress: StepProgress, trust: bool
+    found: Portfolio,
+    file: Path,
+    context: Knowledge,
+    steps: int,
+    progress: StepProgress,
+    trust: bool,
 ) -> None:
     from sdmbtl.portfolio.distillation import Distiller, distill_to_file
 

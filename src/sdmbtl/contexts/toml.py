@@ -49,6 +49,8 @@ def load_space(path: str | Path) -> tuple[ContextSpace, dict[str, Any]]:
         sample = 200              # levels then. Either this many, evenly in the box,
         seed = 0
         list = [{mass = 1, length = 2}, {mass = 3, length = 0.1}]     # or exactly these
+        [splits.heavy]            # optional: what `sdmbtl evaluate --split FILE` takes
+        mass = [10, 20]
         [run]                     # optional: what `sdmbtl run --config FILE` takes
         env = "CartPole"
 
@@ -70,7 +72,7 @@ def load_space(path: str | Path) -> tuple[ContextSpace, dict[str, Any]]:
             "a TOML file with a table [dimensions.NAME] for each dimension."
         ) from None
     try:
-        _check_keys("The file", data, ("dimensions", "returns", "targets", "run"))
+        _check_keys("The file", data, ("dimensions", "returns", "targets", "splits", "run"))
         tables = data.get("dimensions")
         space = _space(tables, data.get("targets"))
         return space, {**_returns(data), **_places(tables)}
