@@ -293,7 +293,7 @@ class Study:
                 record_rules(self.store, budget, total_steps, min_gain, patience)
             tell = stack.enter_context(CallbackList([*shown, *written, *callbacks]))
             executor = stack.enter_context(options.opened_executor(self.training))
-            helpers = stack.enter_context(_helpers(options.eval_processes))
+            helpers = stack.enter_context(_helpers(options.eval_processes, self.trainer))
             loop = self._loop(leases, tell, executor, helpers, checkpoint_seconds, options)
             if retrain_missing:
                 loop.retrain_missing()
@@ -631,7 +631,7 @@ class Study:
         Raises:
             TrainingError: If it failed on all of them.
         """
-        with _helpers(eval_processes) as helpers:
+        with _helpers(eval_processes, self.trainer) as helpers:
             played = evaluate_chosen(self, contexts, episodes, seed, helpers, progress)
         if played.errors:
             failed = played.describe_errors().rstrip(".")
@@ -659,7 +659,7 @@ class Study:
         with (
             LeaseKeeper(self.store) as leases,
             CallbackList(callbacks) as tell,
-            _helpers(eval_processes) as helpers,
+            _helpers(eval_processes, self.trainer) as helpers,
         ):
             self.refresh()
             before = count_missing(self)
@@ -865,11 +865,12 @@ class Study:
 
 
 @contextmanager
-def _helpers(processes: int | None) -> Iterator[EvaluationHelpers | None]:
-    """Make the processes that share evaluations with this one.
+def _helpers(processes: int | None, trainer: Trainer) -> Iterator[EvaluationHelpers | None]:
+    """Make the processes that share evaluations with this one; None if there are none.
 
     Args:
         processes: Number of them with this one; as many as there are cores if left out.
+        trainer: The trainer, whose evaluations may be compiled and need none.
 
     Raises:
         StudyError: If that is not a whole number >= 1.
@@ -877,8 +878,9 @@ def _helpers(processes: int | None) -> Iterator[EvaluationHelpers | None]:
     from sdmbtl.execution.machine import available_cores
     from sdmbtl.training.evaluation import EvaluationHelpers
 
-    count = available_cores() if processes is None else processes
-    if check_int("eval_processes", count, low=1, error=StudyError) == 1:
+    if processes is not None:
+        check_int("eval_processes", processes, low=1, error=StudyError)
+    if not trainer.evaluates_on_host or (count := processes or available_cores()) == 1:
         yield None
         return
     with EvaluationHelpers(count - 1) as helpers:
