@@ -126,7 +126,9 @@ def detail_lines(snapshot: StudySnapshot) -> list[str]:
     if snapshot.running_process is not None:
         lines.append(f"Process {snapshot.running_process} is working on the study now.")
     budget = snapshot.stop_rules.get("budget")
-    if budget is not None:
+    if snapshot.stopped is not None and snapshot.running_process is None:
+        lines.append(f"Stopped: {snapshot.stopped}.")
+    elif budget is not None:
         done = ", all trained" if len(snapshot.finished) >= budget else ""
         lines.append(f"Budget: {counted(budget, 'policy', 'policies')}{done}.")
     return lines

@@ -17,7 +17,7 @@ from sdmbtl.studies.baseline import Baseline, recorded_baselines
 from sdmbtl.studies.environment import accepted_changes
 from sdmbtl.studies.networks import recorded_networks
 from sdmbtl.studies.random_actions import RandomActions, recorded_random_actions
-from sdmbtl.studies.stopping import recorded_rules
+from sdmbtl.studies.stopping import recorded_rules, recorded_stop
 from sdmbtl.transfer import Coverage, coverage_of, share_of_range
 from sdmbtl.transfer.gaps import Gaps, find_gaps
 from sdmbtl.wording import trained_on
@@ -123,6 +123,7 @@ class StudySnapshot:
         seed: The seed.
         targets: Number of targets.
         stop_rules: Stopping rules of the last run, as keywords of `Study.run`.
+        stopped: Why the last run stopped; None if it was interrupted.
         rounds: Every policy, in order.
         stale_results: Number of results that arrived after their lease had expired.
         evaluation_steps: Environment steps of evaluations and random actions.
@@ -155,6 +156,7 @@ class StudySnapshot:
     seed: int
     targets: int
     stop_rules: Mapping[str, Any]
+    stopped: str | None
     rounds: tuple[PolicySnapshot, ...]
     stale_results: int
     evaluation_steps: int
@@ -250,6 +252,7 @@ def take_snapshot(study: Study) -> StudySnapshot:
         seed=configuration.seed,
         targets=len(study.space),
         stop_rules=recorded_rules(facts),
+        stopped=recorded_stop(facts),
         rounds=rounds,
         stale_results=len(study.store.stale_results()),
         evaluation_steps=study.evaluation_steps,

@@ -49,6 +49,7 @@ from sdmbtl.studies.stopping import (
     Standing,
     StopRule,
     record_rules,
+    record_stop,
     recorded_rules,
     stop_rules,
 )
@@ -291,6 +292,7 @@ class Study:
             written = [] if tensorboard is None else [TensorBoardWriter(self, tensorboard)]
             with self.store.transaction():
                 record_rules(self.store, budget, total_steps, min_gain, patience)
+            record_stop(self.store, None)
             tell = stack.enter_context(CallbackList([*shown, *written, *callbacks]))
             executor = stack.enter_context(options.opened_executor(self.training))
             helpers = stack.enter_context(_helpers(options.eval_processes, self.trainer))
@@ -301,6 +303,7 @@ class Study:
             measure_random_actions(self.store, self.training, self.space, seed, executor)
             queue = TrialQueue(self.log, leases, tell, stops, budget, batch, self._standing)
             reason = loop.run(queue)
+            record_stop(self.store, reason)
         self.store.back_up()
         return reason
 
