@@ -48,8 +48,7 @@ def test_a_file_names_splits(tmp_path):
     space = ContextSpace(mass=Range(1.0, 2.0, 3).dimension, gravity=Range(5.0, 10.0, 2).dimension)
     path = tmp_path / "splits.toml"
     path.write_text(
-        "[splits.heavy]\nmass = [3.0, 4.0]\n"
-        "[splits.moon]\nlist = [{gravity = 1.62, mass = 1.0}]\n"
+        "[splits.heavy]\nmass = [3.0, 4.0]\n[splits.moon]\nlist = [{gravity = 1.62, mass = 1.0}]\n"
     )
     found = split_contexts(space, str(path), 20)
     assert list(found) == ["heavy", "moon"]

@@ -135,7 +135,8 @@ def _draw(
     if outside:
         if (pushed < 0).all():
             raise ContextError(
-                "Every dimension is discrete or of one value, so nothing lies beyond it. Name a split in a file."
+                "Every dimension is discrete or of one value, so nothing lies beyond it. Name a "
+                "split in a file."
             )
         # A context inside is moved outside along one dimension, chosen at random.
         for row in np.flatnonzero(~beyond.any(axis=1)):

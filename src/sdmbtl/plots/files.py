@@ -21,9 +21,9 @@ FORMATS = ("pdf", "png", "svg")
 def new_figure(size: tuple[float, float]) -> Figure:
     """Make a figure; in a notebook one of pyplot's, which appears below the cell."""
     if in_notebook():
-        from matplotlib import pyplot
+        from matplotlib import pyplot as plt
 
-        return pyplot.figure(figsize=size, layout="constrained")
+        return plt.figure(figsize=size, layout="constrained")
     return Figure(figsize=size, layout="constrained")
 
 
