@@ -112,8 +112,6 @@ def evaluate(
 
 def _result(study: Study, contexts: Any, returns: Any) -> dict[str, Any]:
     """Sum up (n, episodes) returns in contexts."""
-    import numpy as np
-
     from sdmbtl.transfer import coverage_of, mean_of
 
     means = returns.mean(axis=1)  # NaN where the evaluation failed
@@ -122,14 +120,15 @@ def _result(study: Study, contexts: Any, returns: Any) -> dict[str, Any]:
         for context, mean in zip(contexts, means.tolist(), strict=True)
         if not math.isnan(mean)
     ]
-    known = means[~np.isnan(means)]
-    covered = coverage_of(known, study.selector.rows.returns, study.return_range)
+    weights = study.space.weights if contexts is study.space.targets else None
+    covered = coverage_of(means, study.selector.rows.returns, study.return_range, weights)
+    mean = mean_of(means, weights)
     return {
         "episodes": returns.shape[1],
         "count": len(played),
         "failed": len(contexts) - len(played),
-        "mean": mean_of(known),
-        "coverage": study.share(mean_of(known)),
+        "mean": mean,
+        "coverage": study.share(mean),
         "covered": None if covered is None else covered.to_dict(),
         "worst": sorted(played, key=itemgetter("mean"))[:_WORST],
         "by_context": played,

@@ -100,15 +100,19 @@ def train_baseline(study: Study, context: Knowledge, progress: Progress | None) 
     own = evaluate(training, trained.policy, space.targets, episodes=episodes, seed=seed)
     ours = evaluate_chosen(study, None, episodes, seed, None)
     means, study_means = mean_over_episodes(own.returns), mean_over_episodes(ours.returns)
-    played = np.isfinite(means) & np.isfinite(study_means)
+    differences = study_means - means  # NaN where an evaluation failed
+    weights = np.where(np.isnan(differences), 0.0, 1.0)
+    weights = weights if space.weights is None else weights * space.weights
+    weights /= weights.sum()
+    spread = np.nan_to_num(differences - mean_of(differences, weights))
     baseline = Baseline(
         context=context,
         steps=trained.steps,
         study_steps=steps,
         policies=study.n_finished,
-        mean_return=mean_of(means[played]),
-        study_return=mean_of(study_means[played]),
-        standard_error=float(np.std((study_means - means)[played]) / np.sqrt(played.sum())),
+        mean_return=mean_of(means, weights),
+        study_return=mean_of(study_means, weights),
+        standard_error=float(np.sqrt(np.sum((weights * spread) ** 2))),
         evaluation_steps=trained.evaluation_steps + own.steps + ours.steps,
     )
     path.parent.mkdir(exist_ok=True)
