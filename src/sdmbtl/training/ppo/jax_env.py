@@ -70,6 +70,11 @@ class JaxEnvPPO(Trainer):
         known = [f.name for f in fields(PPOSettings)]
         known_options(self.name, settings, [*known, *self.own_settings()], error=TrainerError)
         self.ppo_settings = PPOSettings(**settings)
+        if self.ppo_settings.recurrent:
+            raise TrainerError(
+                f"'recurrent' is for environments that are stepped by Python, and {family.name} is "
+                "compiled by JAX. Use it as gym:NAME, or leave 'recurrent' out."
+            )
         start_backend()
         self._ppo, self._compiled = _compile(
             environment,
