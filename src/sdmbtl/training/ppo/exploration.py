@@ -41,10 +41,11 @@ class ExploringActor:
         self._layers = [(np.asarray(w), np.asarray(b)) for w, b in weights.actor]
         self._std = np.exp(np.asarray(weights.log_std))
         self._ends = None if sizes is None else np.cumsum(sizes)[:-1]
-        self._shift = self._scale = None
+        self._shift: NDArray[Any] | None = None
+        self._scale: NDArray[Any] | None = None
         if obs_stats is not None:
             self._shift = np.asarray(obs_stats.mean)
-            self._scale = np.float32(1) / np.sqrt(np.asarray(obs_stats.var) + np.float32(TINY))
+            self._scale = 1 / np.sqrt(np.asarray(obs_stats.var) + np.float32(TINY))
         if weights.memory is not None:
             size = len(weights.memory.inputs)
             shift = np.zeros(size, np.float32) if self._shift is None else self._shift
@@ -66,7 +67,7 @@ class ExploringActor:
         x = obs
         if self.hidden is not None:
             x = self.hidden = self._memory(x, self.hidden)
-        elif self._shift is not None:
+        elif self._shift is not None and self._scale is not None:
             x = (x - self._shift) * self._scale
             np.minimum(np.maximum(x, -OBSERVATION_LIMIT, out=x), OBSERVATION_LIMIT, out=x)
         outputs = forward(self._layers, x, self._image)
