@@ -48,8 +48,8 @@ class ExploringActor:
             self._scale = 1 / np.sqrt(np.asarray(obs_stats.var) + np.float32(TINY))
         if weights.memory is not None:
             size = len(weights.memory.inputs)
-            shift = np.zeros(size, np.float32) if self._shift is None else self._shift
-            scale = np.ones(size, np.float32) if self._scale is None else self._scale
+            shift: NDArray[Any] = np.zeros(size, np.float32) if self._shift is None else self._shift
+            scale: NDArray[Any] = np.ones(size, np.float32) if self._scale is None else self._scale
             self._memory = GatedUnit(shift, scale, *map(np.asarray, weights.memory))
 
     def draw_noise(self, rng: np.random.Generator, shape: tuple[int, ...]) -> NDArray[np.float32]:
