@@ -37,6 +37,7 @@ PAGES_SLOW = {
 }
 #: Pages whose blocks other tests run, and one that notes that its code is not run.
 ELSEWHERE = {
+    "docs/jax.md": "tests/environments/test_jax_adapters.py",
     "docs/recipes.md": "tests/environments/test_recipes.py, tests/callbacks/test_recipes.py",
     "docs/cyclesgym.md": "**Not run here.**",
 }

@@ -52,8 +52,9 @@ class RandomCrossing(gymnasium.Wrapper[Any, Any, Any, Any]):
         from minigrid.wrappers import ImgObsWrapper
 
         contexts = itertools.product((5, 7, 9), (1, 2, 3), (Wall, Lava))
+        wrapper: Any = ImgObsWrapper  # without types, where the package is installed
         self._envs = [
-            ImgObsWrapper(CrossingEnv(size=size, num_crossings=rivers, obstacle_type=obstacle))
+            wrapper(CrossingEnv(size=size, num_crossings=rivers, obstacle_type=obstacle))
             for size, rivers, obstacle in contexts
         ]
         super().__init__(self._envs[0])

@@ -63,7 +63,7 @@ ARGUMENTS = {
 
 @dataclass(frozen=True)
 class Regions:
-    """What a matrix of regions is made of: the environments and settings of that of points.
+    """Return the recipe of a matrix of regions: environments and settings of the one of points.
 
     Attributes:
         environment: Name of the family.

@@ -6,8 +6,8 @@ crossing: the usual context. A policy for each seed of training, SUMO's IDM, IDM
 green-light advisory, and full acceleration, all with the same vehicles in new episodes.
 
 portfolio: a study of eight policies on 64 contexts. On every context the best of the first K, by
-the returns that the study has measured, drives in new episodes, beside IDM and the advisory there.
-A saving with more than 1 % less throughput counts as none.
+the returns that the study has measured, drives in new episodes, compared with
+IDM and the advisory there. A saving with more than 1 % less throughput counts as none.
 
 Studies and policies are kept in the work directory. Written to results/traffic-policies.json; the
 other part stays.

@@ -62,7 +62,8 @@ def started_browser():
 def connected(address):
     """What closes a connection to a part of the browser, and the connection."""
     opened = ExitStack()
-    connection = connect(address, max_size=None, open_timeout=PATIENCE)
+    # Without pings: their thread would draw from `random` while hypothesis draws examples.
+    connection = connect(address, max_size=None, open_timeout=PATIENCE, ping_interval=None)
     return opened, opened.enter_context(connection)
 
 

@@ -1,4 +1,4 @@
-"""What drivers see, against a loop over vehicles; rewards by hand."""
+"""Observations of drivers, against a loop over vehicles; rewards by hand."""
 
 import numpy as np
 import pytest
@@ -22,7 +22,7 @@ def a_moment(seed, vehicles=23):
 
 
 def look(traffic, at, limits, signals):
-    """What the vehicle at a position sees, by name."""
+    """Return the observation of the vehicle at a position, by name."""
     queue = traffic.queue[at]
     limit, to_light = limits[queue], traffic.to_light[at]
     passed = to_light < 0

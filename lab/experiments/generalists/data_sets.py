@@ -48,7 +48,7 @@ class DataSet:
 
     @property
     def options(self) -> dict[str, Any]:
-        """Settings of the trainer beside those that the family recommends."""
+        """Settings of the trainer in addition to those that the family recommends."""
         return {"total_timesteps": 20_480} if self.tiny else {}
 
     def trainer(self, *, chunk: int = 8) -> LongRuns:

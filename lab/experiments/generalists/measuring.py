@@ -1,4 +1,4 @@
-"""What policies give on the targets, and how a measurement is kept."""
+"""Returns of policies on the targets, and the file of a measurement."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ FEWEST_CONTEXTS = 102
 
 @dataclass(frozen=True)
 class Measured:
-    """What one method reaches with one seed.
+    """Result of one method with one seed.
 
     Attributes:
         rows: For each mark, the (N,) mean return in new episodes of the policy chosen for each
@@ -58,7 +58,7 @@ def fresh_rows(
     chosen: Mapping[int, Numbers],
     seed: int,
 ) -> dict[int, Floats]:
-    """What each target gets at each mark, in new episodes.
+    """Return the returns on each target at each mark, in new episodes.
 
     Args:
         data: The data set.

@@ -131,7 +131,7 @@ def _measured_study(data: DataSet, study: Study, ended: str, seconds: float) -> 
 
 
 def affordable(steps: Sequence[int], unit: int) -> dict[int, range]:
-    """For each mark the policies that there are when so many units are spent, if any."""
+    """For each mark the policies that there are when this many units are spent, if any."""
     spent = np.cumsum(steps)
     numbers = {mark: int((spent <= mark * unit).sum()) for mark in MARKS}
     return {mark: range(number) for mark, number in numbers.items() if number}

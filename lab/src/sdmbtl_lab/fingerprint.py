@@ -143,10 +143,10 @@ def _tree(module: str) -> ast.Module:
     return ast.parse(b"" if path is None else path.read_bytes())
 
 
-def _path(module: str, beside: str | None = None) -> Path | None:
-    """The file of a module, None if there is none or it is of another package than `beside`."""
+def _path(module: str, importer: str | None = None) -> Path | None:
+    """The file of a module, None if there is none or it is of another package than `importer`."""
     top, *inner = module.split(".")
-    if beside is not None and not _belong_together(top, beside.split(".")[0]):
+    if importer is not None and not _belong_together(top, importer.split(".")[0]):
         return None
     base = _location(top)
     if base is None or base.is_file():
@@ -159,7 +159,7 @@ def _path(module: str, beside: str | None = None) -> Path | None:
 
 
 def _belong_together(top: str, other: str) -> bool:
-    """Whether two top-level names are one, or the second is a single file beside the first."""
+    """Return if two top-level names are one, or the second is a single file next to the first."""
     if top == other:
         return True
     file = _location(other)

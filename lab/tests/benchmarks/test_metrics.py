@@ -29,7 +29,7 @@ ORACLE = {"a": 1.0, "b": 0.7}
 
 @pytest.fixture
 def many_resamples(monkeypatch):
-    """So many that the bootstrap shows the distribution it draws from."""
+    """Enough that the bootstrap shows the distribution it draws from."""
     monkeypatch.setattr(metrics, "RESAMPLES", 20_000)
 
 

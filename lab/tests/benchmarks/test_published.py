@@ -37,7 +37,7 @@ def mean_score_range(rows, name: str) -> tuple[float, float]:
 
 
 def is_consistent(table, name: str) -> bool:
-    """Whether an aggregated value can be the mean of the normalised rows."""
+    """Return if an aggregated value can be the mean of the normalised rows."""
     low, high = mean_score_range(table.rows, name)
     return low - ROUNDING <= table.aggregated[name].mean <= high + ROUNDING
 

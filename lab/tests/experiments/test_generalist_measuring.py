@@ -1,4 +1,4 @@
-"""How the methods are trained side by side, measured and kept."""
+"""Methods trained side by side, their measurements and files."""
 
 import json
 

@@ -114,7 +114,7 @@ class TestDamage:
             TransferDataset.load(path)
         assert str(caught.value) == (
             f"The card of {path} is missing: d.json, which says how the data were made, belongs "
-            "beside it. Copy both."
+            "next to it. Copy both."
         )
 
     @pytest.mark.parametrize("text", ["", "{", "5", "[3]", "\xff"])

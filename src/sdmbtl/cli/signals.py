@@ -60,7 +60,7 @@ class StopSignals:
         }
         try:
             yield
-            self.check()  # one that came at the very end
+            self.check()  # a signal at the very end
             return
         except Stopped as stop:
             status = stop.exit_status

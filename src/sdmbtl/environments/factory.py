@@ -5,7 +5,8 @@ from __future__ import annotations
 import inspect
 import sys
 from collections.abc import Callable
-from typing import Any, get_args
+from functools import cache
+from typing import TYPE_CHECKING, Any, get_args
 
 import gymnasium
 
@@ -15,11 +16,17 @@ from sdmbtl.contexts import SpaceLike, read_space
 from sdmbtl.environments.family import BuiltFor, EnvironmentFamily
 from sdmbtl.errors import FamilyError, describe_failure
 
+if TYPE_CHECKING:
+    from sdmbtl.environments.functional import FunctionalEnvironment
+
 EnvironmentFactory = Callable[..., gymnasium.Env[Any, Any]]
 
 
 class FactoryFamily(EnvironmentFamily):
     """The environments that a function makes: `factory(context) -> gymnasium.Env`.
+
+    A function without arguments returns a `FunctionalEnvironment` instead: pure functions of JAX
+    for all contexts, with which "ppo" trains many policies at once.
 
     The function is called with a dict of every dimension of the space and returns a new
     environment for that context, with its time limit. If it has a parameter `render_mode`, that
@@ -65,16 +72,21 @@ class FactoryFamily(EnvironmentFamily):
         else:
             self.name, self._factory = _importable_name(factory), factory
         try:
-            signature = inspect.signature(self._factory)
-            signature.bind({})
+            parameters = inspect.signature(self._factory).parameters
+            if parameters:
+                inspect.signature(self._factory).bind({})
         except (TypeError, ValueError) as error:
             raise FamilyError(
                 "A factory takes one argument, the context as a dict: def make(context). "
                 f"{self.name!r} does not: {error}."
             ) from None
-        self._takes_render_mode = "render_mode" in signature.parameters
-        contexts, _ = read_space(space)
-        self.defaults = contexts.context(contexts.from_unit([0.5] * contexts.n_dimensions))
+        self._takes_render_mode = "render_mode" in parameters
+        self._functions = None if parameters else _make_functions(self._factory, self.name)
+        if self._functions is not None:
+            self.defaults = self._functions.defaults
+        else:
+            contexts, _ = read_space(space)
+            self.defaults = contexts.context(contexts.from_unit([0.5] * contexts.n_dimensions))
         super().__init__(space=space, return_range=return_range)
 
     def build(self, context: dict[str, float], render_mode: str | None) -> gymnasium.Env[Any, Any]:
@@ -88,6 +100,10 @@ class FactoryFamily(EnvironmentFamily):
                 f"{self.name!r} cannot be filmed: it has no parameter 'render_mode'. Write it as "
                 "def make(context, render_mode=None), and pass that on to the environment."
             )
+        if self._functions is not None:
+            from sdmbtl.environments.functional.gymnasium_view import GymnasiumView
+
+            return GymnasiumView(self._functions, context)
         arguments = {"render_mode": render_mode} if self._takes_render_mode else {}
         try:
             env: Any = self._factory(context, **arguments)
@@ -100,6 +116,10 @@ class FactoryFamily(EnvironmentFamily):
                 f"{self.name!r} must return a gymnasium.Env. Got {short_text(env)} instead."
             )
         return env
+
+    def functional(self) -> FunctionalEnvironment | None:
+        """Return the functions of a factory without arguments."""
+        return self._functions
 
     def made_by(self) -> object:
         """The factory."""
@@ -121,6 +141,23 @@ class FactoryFamily(EnvironmentFamily):
                 "at the top of a module and pass it as 'module:function'."
             )
         return super().settings()
+
+
+@cache
+def _make_functions(factory: EnvironmentFactory, name: str) -> FunctionalEnvironment:
+    """Call a factory of JAX functions, once: what is compiled for them serves all families."""
+    try:
+        made: Any = factory()
+    except Exception as error:
+        raise FamilyError(f"{name!r} failed: {describe_failure(error)}") from error
+    from sdmbtl.environments.functional import FunctionalEnvironment
+
+    if not isinstance(made, FunctionalEnvironment):
+        raise FamilyError(
+            f"{name!r} takes no context, so it must return a FunctionalEnvironment, for example of "
+            f"from_gymnax. Got {short_text(made)} instead. Or write it as def make(context)."
+        )
+    return made
 
 
 def _importable_name(factory: object) -> str:

@@ -48,7 +48,7 @@ class Diagnosis:
 
     @property
     def healthy(self) -> bool:
-        """Whether no problem was found."""
+        """True if no problem was found."""
         return all(f.level != "problem" for f in self.findings)
 
     def to_dict(self) -> dict[str, Any]:

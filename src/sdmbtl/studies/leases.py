@@ -50,7 +50,7 @@ class Lease:
 
     @property
     def is_free(self) -> bool:
-        """Whether somebody else may have it."""
+        """True if somebody else may have it."""
         if self.holder is None or _has_ended(self.holder):
             return True
         # A heartbeat in the future is as old as one in the past: the clock was set back.

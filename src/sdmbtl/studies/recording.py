@@ -69,7 +69,7 @@ class Recorder:
         self.leases, self.tell = leases, tell
 
     def keep_trained(self, outcomes: Sequence[Outcome], seconds: float) -> None:
-        """Record what came out of training, with the policy files; all of it or nothing.
+        """Record the result of training, with the policy files; all of it or nothing.
 
         Args:
             outcomes: Of pending trials, or of finished ones whose file was lost.
@@ -217,7 +217,7 @@ class Recorder:
 
         Args:
             trial: The trial as it was on record when the work began.
-            result: What came out.
+            result: The policy, the failure or the row, if there is one.
         """
         now = self.log.trials[trial.id]
         if self.leases.is_lost(trial.id):

@@ -76,7 +76,7 @@ class RunOptions:
 
     @property
     def is_serial(self) -> bool:
-        """Whether everything is done in this process, one policy after another."""
+        """True if everything is done in this process, one policy after another."""
         return self.executor == "serial" or (self.executor is None and (self.jobs or 1) == 1)
 
     @contextmanager

@@ -16,7 +16,7 @@ from sdmbtl.wording import counted, gain_text
 if TYPE_CHECKING:
     from sdmbtl.studies.store import StudyStore
 
-#: Before so many policies are finished, nothing is said about what further ones may add.
+#: Finished policies below which the gain of further ones is not estimated.
 LEAST_POLICIES = 3
 
 _FACT = "stop_rules"
@@ -24,7 +24,7 @@ _FACT = "stop_rules"
 
 @dataclass(frozen=True)
 class Standing:
-    """Where a study stands, for a rule to judge.
+    """Figures of a study, for a rule to judge.
 
     Attributes:
         performances: Mean best return after each finished policy.
@@ -33,7 +33,7 @@ class Standing:
         seconds_per_policy: Mean time for one policy so far in this run, None before the first.
         steps: Environment steps so far, of training and of evaluation.
         batch: Number of policies that are begun at once.
-        remaining_gain: What so many more policies are expected to add to the mean best return,
+        remaining_gain: Expected rise of the mean best return by this many more policies,
             None if the selector cannot tell. A function, for only some rules ask and it takes time.
         range_known: Whether the span is that of the known range, so that gains are coverage.
         failed: Positions, among the finished policies, of those whose training has probably
@@ -57,7 +57,7 @@ class Standing:
 
 
 def mean_gain(performances: Sequence[float], policies: int) -> float:
-    """What each of the last policies, so many or as many as there are, added on average.
+    """Return the mean gain of each of the last policies, at most this many.
 
     Args:
         performances: Mean best return after each policy, at least two.
@@ -79,17 +79,17 @@ class StopRule(ABC):
 
     @abstractmethod
     def reason(self, standing: Standing) -> str | None:
-        """Why to stop now, in words; None to continue."""
+        """Return the reason to stop now, in words; None to continue."""
 
 
 class Budget(StopRule):
-    """Stop when so many policies are finished, counting those of earlier runs."""
+    """Stop when this many policies are finished, counting those of earlier runs."""
 
     def __init__(self, policies: int) -> None:
         self.policies = check_int("budget", policies, low=1, error=StudyError)
 
     def reason(self, standing: Standing) -> str | None:
-        """Why to stop now."""
+        """Return the reason to stop now."""
         if len(standing.performances) >= self.policies:
             return f"the budget of {counted(self.policies, 'policy', 'policies')} is used"
         return None
@@ -105,14 +105,14 @@ class TotalSteps(StopRule):
         self.steps = check_int("total_steps", steps, low=1, error=StudyError)
 
     def reason(self, standing: Standing) -> str | None:
-        """Why to stop now."""
+        """Return the reason to stop now."""
         if standing.steps >= self.steps:
             return f"{standing.steps:,} of {self.steps:,} environment steps are used"
         return None
 
 
 class TimeLimit(StopRule):
-    """Stop when the next policy would probably end after so many seconds from now."""
+    """Stop when the next policy would probably end after the time limit."""
 
     even_if_pending = True
 
@@ -121,7 +121,7 @@ class TimeLimit(StopRule):
         self._begun = time.monotonic()
 
     def reason(self, standing: Standing) -> str | None:
-        """Why to stop now."""
+        """Return the reason to stop now."""
         left = self.seconds - (time.monotonic() - self._begun)
         if left <= 0 or left < (standing.seconds_per_policy or 0.0) * standing.batch:
             return f"the time of {self.seconds:g} s is used, or too short for one more policy"
@@ -158,7 +158,7 @@ class NoGain(StopRule):
         self.patience = check_int("patience", patience, low=1, error=StudyError)
 
     def reason(self, standing: Standing) -> str | None:
-        """Why to stop now."""
+        """Return the reason to stop now."""
         if standing.best_possible:
             return "every target has the highest return there is"
         asked_for = self.min_gain * standing.span
@@ -202,7 +202,7 @@ def record_rules(
 
 
 def recorded_rules(facts: Mapping[str, Any]) -> dict[str, Any]:
-    """What was recorded, from the facts of a study; empty if nothing was."""
+    """Return the recorded rules from the facts of a study; empty without any."""
     return dict(facts.get(_FACT, {}))
 
 

@@ -208,7 +208,7 @@ class StudyStore:
             return [Lease(**lease) for (value,) in rows for lease in parse_json(value)]
 
     def stale_results(self) -> list[dict[str, Any]]:
-        """Return results that came too late to count, in order."""
+        """Return results that arrived too late to count, in order."""
         rows = self._read("SELECT trial, token, result, returns FROM stale_results ORDER BY id")
         names = ("trial", "token", "result", "row")
         with self._explained():

@@ -1,4 +1,4 @@
-"""What a training run needs to continue after its process was killed."""
+"""Checkpoints: state of a training run, to continue after its process was killed."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ _DATA = "data"
 
 
 class Snapshot(NamedTuple):
-    """Where a training run is.
+    """Progress and arrays of a training run.
 
     Attributes:
         data: JSON data.
@@ -44,7 +44,7 @@ class Snapshot(NamedTuple):
 
 @dataclass(frozen=True)
 class Checkpoints:
-    """Where checkpoints are kept, and how often they are written.
+    """Directory of checkpoints, and the time between two of them.
 
     Attributes:
         folder: Made when it is needed.
@@ -120,7 +120,7 @@ class Checkpoint:
         self._due = time.monotonic() + seconds
 
     def load(self) -> Snapshot | None:
-        """Where the run was; None if there is no file, or one that cannot be read."""
+        """Return the state of the run; None if there is no file, or one that cannot be read."""
         try:
             arrays = read_npz(self.path)
             return Snapshot(parse_json(arrays.pop(_DATA).tobytes().decode()), arrays)

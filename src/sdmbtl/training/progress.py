@@ -16,7 +16,7 @@ class Report:
         steps: Environment steps done.
         total_steps: Environment steps of the whole run; 0 while that is not known.
         mean_return: Latest mean return, to be shown; NaN before there is one.
-        stage: "compiling" while it waits for its code, "continued" when it goes on from a
+        stage: "compiling" while it waits for its code, "continued" when it starts at a
             checkpoint at `steps`, otherwise "training".
         evaluations: Steps and mean return on the training contexts of evaluations that were made
             since the last report; of a run that continues, of all so far.

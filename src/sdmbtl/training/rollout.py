@@ -21,6 +21,7 @@ from sdmbtl.environments.contextual import ContextualEnv
 from sdmbtl.environments.family import EnvironmentFamily
 from sdmbtl.errors import TrainerError, TrainingError
 from sdmbtl.policies import Policy
+from sdmbtl.seeds import episode_seed
 from sdmbtl.training.environment_errors import ENVIRONMENT_FAILURES, environment_error
 from sdmbtl.training.job import Evaluation
 from sdmbtl.training.progress import EvaluationProgress
@@ -69,11 +70,6 @@ def evaluate_in_gymnasium(
     return Evaluation(returns, errors, rollout.steps)
 
 
-def episode_seed(seed: int, number: int, episode: int) -> int:
-    """Return the seed of an episode: the same, whatever else is played."""
-    return int(np.random.SeedSequence([seed, number, episode]).generate_state(1)[0])
-
-
 def endless_error(steps: int) -> TrainingError:
     """Return the error for an episode that is too long."""
     return TrainingError(
@@ -98,7 +94,7 @@ class _Slot:
 class _Rollout:
     """Plays episodes, some side by side.
 
-    A slot goes on with the same context for as long as there are episodes of it, so that one
+    A slot keeps its context for as long as there are episodes of it, so that one
     environment can serve for several. At first every slot has its own context. `returns` are by
     context and episode; `errors` by context: the first episode that failed, its error, and the
     environment, if there was one; `steps` are those of all episodes.

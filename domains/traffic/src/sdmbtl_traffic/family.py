@@ -136,7 +136,7 @@ class Traffic(EnvironmentFamily):
         self.patience = check_float("patience", patience, error=FamilyError)
 
     def options(self) -> dict[str, Any]:
-        """What differs from the usual.
+        """Return the settings that differ from the usual ones.
 
         Raises:
             FamilyError: If it has a model of emissions, which is no data.

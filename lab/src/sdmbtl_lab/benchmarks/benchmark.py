@@ -51,7 +51,7 @@ Values = dict[tuple[str, int, str], Floats]
 
 @dataclass(frozen=True)
 class Benchmark:
-    """Which selectors run on which problems.
+    """Selectors and the problems they run on.
 
     Attributes:
         problems: Where they choose; each has another name.
@@ -114,7 +114,7 @@ class Benchmark:
 
     @property
     def heading(self) -> dict[str, Any]:
-        """What the records of a run depend on."""
+        """Everything the records of a run depend on."""
         return {
             "benchmark": self.name,
             "trials": self.trials,

@@ -48,7 +48,7 @@ def column_order(names: Iterable[str]) -> list[str]:
 
 
 def without_baselines(names: Iterable[str]) -> list[str]:
-    """Those that choose one context after another, without what only sets the scale."""
+    """Return selectors that choose one context after another, without those that set the scale."""
     apart = (INDEPENDENT, MULTI_TASK, RANDOM, *ORACLES)
     return [name for name in names if name not in apart]
 

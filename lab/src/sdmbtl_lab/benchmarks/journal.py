@@ -25,7 +25,7 @@ class Work(Protocol):
 
     @property
     def label(self) -> str:
-        """What to show for it."""
+        """Label in the progress display."""
 
     def keys(self) -> Iterable[Key]:
         """Keys of the records it makes."""

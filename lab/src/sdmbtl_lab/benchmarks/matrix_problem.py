@@ -52,7 +52,7 @@ class MatrixProblem(Problem):
 
     @property
     def one_matrix(self) -> bool:
-        """Whether there is one seed only."""
+        """True if there is one seed only."""
         return len(self.dataset.matrices) == 1
 
     @property
@@ -67,7 +67,7 @@ class MatrixProblem(Problem):
         return {"returns": hashlib.sha256(self.dataset.returns.tobytes()).hexdigest()[:16]}
 
     def matrix(self, number: int) -> NDArray[np.floating]:
-        """(N, N) returns, drawn anew for each number."""
+        """(N, N) returns, drawn again for each number."""
         return self.dataset.matrices.resampled(derived_seed(0, f"rows of {self.name}", number))
 
     def choice_margin(self) -> float:

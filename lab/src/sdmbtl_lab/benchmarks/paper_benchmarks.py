@@ -160,7 +160,7 @@ def short_names(names: Sequence[str]) -> str:
 
 
 def _chosen(selectors: Sequence[str], usual: Sequence[str]) -> str:
-    """What a file name says about the selectors, if they are not the paper's."""
+    """Return the part of a file name that names the selectors; empty for the paper's."""
     every = with_both_ends(selectors)
     added = [name for name in every if name not in usual]
     if set(every) >= set(usual):
@@ -173,7 +173,7 @@ def _joined(parts: Iterable[object]) -> str:
 
 
 def _which(kinds: tuple[SyntheticProblem, ...]) -> str:
-    """What a file name says about the kinds of matrices."""
+    """Return the part of a file name that names the kinds of matrices."""
     dim = kinds[0].dim
     noise = kinds[0].noise
     known = {paper_configurations(dim, noise): "", further_configurations(dim, noise): "-further"}

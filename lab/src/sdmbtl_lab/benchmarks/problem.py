@@ -1,4 +1,4 @@
-"""What selectors are compared on: transfer matrices of one kind, by number."""
+"""Problems on which selectors are compared: transfer matrices of one kind, by number."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ class Problem(ABC):
 
     @property
     def label(self) -> str:
-        """What to show while it is worked on."""
+        """Label in the progress display."""
         return self.name
 
     @property
@@ -50,12 +50,12 @@ class Problem(ABC):
 
     @property
     def is_mountain(self) -> bool:
-        """Whether it is known to have the Mountain structure."""
+        """True if it is known to have the Mountain structure."""
         return False
 
     @property
     def one_matrix(self) -> bool:
-        """Whether all its matrices are the same one, which says nothing about others."""
+        """True if all its matrices are the same one, so that nothing follows for others."""
         return False
 
     @property
@@ -65,11 +65,11 @@ class Problem(ABC):
 
     @property
     def settings(self) -> dict[str, Any]:
-        """What the matrices depend on besides the code, as JSON data."""
+        """Everything but the code that the matrices depend on, as JSON data."""
         return {}
 
     def choice_margin(self) -> float | None:
-        """What choosing well can gain on all that is known, None if that is not measured."""
+        """Largest gain of choosing well on all that is known; None if it is not measured."""
         return None
 
     def multi_task(self, k: int) -> NDArray[np.floating] | None:

@@ -60,7 +60,7 @@ class PublishedTable:
 
 @dataclass(frozen=True, slots=True)
 class Printed:
-    """What the paper prints that stands in one of our tables.
+    """Published value that stands in one of our tables.
 
     Attributes:
         cells: Problem -> selector -> value for the same data.
@@ -78,7 +78,7 @@ class Printed:
 def printed_next_to(
     settings: Mapping[str, Any], problems: Sequence[str], k: int, metric: str, trials: int
 ) -> Printed:
-    """What the paper prints for a benchmark of ours.
+    """Return the values that the paper prints for a benchmark of ours.
 
     Args:
         settings: What the benchmark's matrices depend on, with its "kind".
@@ -139,7 +139,7 @@ def published_benchmarks(metric: str = "final") -> PublishedTable:
         metric: "final" for the performance after K rounds, "auc" for its mean over the rounds.
 
     Returns:
-        The table, with the baselines "independent" and "multi-task" beside the selectors.
+        The table, with the baselines "independent" and "multi-task" next to the selectors.
 
     >>> published_benchmarks().rows[0].values["multi-task"].mean
     0.9967

@@ -50,7 +50,7 @@ class Unit:
 
     @property
     def label(self) -> str:
-        """What to show for it."""
+        """Label in the progress display."""
         which = f"matrix {self.trials[0]}" if self.names != (MYOPIC,) else "oracle"
         return f"{self.problem.label}: {which}"
 

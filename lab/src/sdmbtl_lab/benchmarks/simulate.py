@@ -12,7 +12,7 @@ from sdmbtl.selectors.base import Selector
 
 @dataclass(frozen=True)
 class Run:
-    """What a selector did on one matrix.
+    """Choices of a selector on one matrix.
 
     Attributes:
         indices: The targets it trained on, in order.

@@ -20,7 +20,7 @@ PARENT_DISTANCE = 0.1
 
 @dataclass(frozen=True)
 class RegionSimulation:
-    """What a selector did on one seed of a data set.
+    """Choices of a selector on one seed of a data set.
 
     Attributes:
         sources: What it proposed, in order.
@@ -35,7 +35,7 @@ class RegionSimulation:
     curve: list[float]
 
     def reached(self, steps: int) -> float | None:
-        """Mean best return with what so many steps pay for; None if they pay for nothing."""
+        """Mean best return of the policies that these steps pay for; None without any."""
         number = int(np.searchsorted(self.steps, steps, side="right"))
         return self.curve[number - 1] if number else None
 
@@ -43,7 +43,7 @@ class RegionSimulation:
 def simulate_regions(
     selector: Selector, dataset: RegionDataset, total_steps: int, *, seed: int = 0, run: int = 0
 ) -> RegionSimulation:
-    """Run a selector until so many environment steps are spent.
+    """Run a selector until the environment steps are spent.
 
     What it proposes is answered with the row of the nearest source that there is; see
     `Answers`. So the result is an approximation of what training would give: it compares
@@ -134,7 +134,7 @@ class Answers:
         return number
 
     def _generalist(self, total: int) -> int:
-        """The longest generalist of the run with at most so many steps; else the shortest."""
+        """The longest generalist of the run with at most this many steps; else the shortest."""
         shorter = [n for n in self._run if self.dataset.total_steps[n] <= total]
         return (shorter or self._run[:1])[-1]
 
@@ -159,7 +159,7 @@ class Answers:
 
 
 def _least(numbers: NDArray[np.intp], values: NDArray[np.float64]) -> NDArray[np.intp]:
-    """Those of the numbers with the least value, up to rounding."""
+    """Return the numbers with the least value, up to rounding."""
     rounded = np.round(values, 9)
     return np.asarray(numbers[rounded == rounded.min()])
 

@@ -80,7 +80,7 @@ class SyntheticProblem(Problem):
 
     @property
     def label(self) -> str:
-        """What to show while it is worked on."""
+        """Label in the progress display."""
         h = self.h.replace("non-distance", "non-dist.")
         return f"f {self.f[:5]}, g {self.g[:5]}, h {h}"
 
@@ -92,7 +92,7 @@ class SyntheticProblem(Problem):
 
     @property
     def is_mountain(self) -> bool:
-        """Whether this is the Mountain structure: constant f, h a distance."""
+        """True for the Mountain structure: constant f, h a distance."""
         return self.f == "constant" and self.h == "l1"
 
     @property
@@ -102,7 +102,7 @@ class SyntheticProblem(Problem):
 
     @property
     def one_matrix(self) -> bool:
-        """Whether there is no noise."""
+        """True if there is no noise."""
         return self.noise == 0
 
     def matrix(self, number: int) -> NDArray[np.floating]:

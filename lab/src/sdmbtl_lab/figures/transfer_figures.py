@@ -19,7 +19,7 @@ from sdmbtl_lab.matrices.decomposition import Decomposition
 if TYPE_CHECKING:
     from sdmbtl_lab.benchmarks.synthetic import SyntheticProblem
 
-#: Inches of a panel, and of what stands beside it.
+#: Inches of a panel, and of the column next to it.
 PANEL, MARGIN = 2.6, 0.9
 SMALL = 8
 #: Labels on a side of a panel, at most.

@@ -1,4 +1,4 @@
-"""How much there is to gain by choosing sources well."""
+"""Largest gain of choosing sources well."""
 
 from __future__ import annotations
 

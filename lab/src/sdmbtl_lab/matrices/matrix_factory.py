@@ -27,7 +27,7 @@ class MatrixFactory(Factory[MatrixRecipe, MatrixUnit, Rows, TransferDataset]):
 
     @property
     def computation(self) -> Computation[MatrixUnit, Rows]:
-        """What does a piece of work."""
+        """Function that does a piece of work."""
         return partial(compute_matrix_unit, self.recipe)
 
     def assemble(self, each: Sequence[Sequence[tuple[MatrixUnit, Rows]]]) -> TransferDataset:

@@ -1,4 +1,4 @@
-"""What a transfer matrix of points comes out of."""
+"""Recipe of a transfer matrix of points."""
 
 from __future__ import annotations
 

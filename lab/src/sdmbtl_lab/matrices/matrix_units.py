@@ -32,19 +32,19 @@ class MatrixUnit(Unit):
 
     @property
     def label(self) -> str:
-        """What to show for it."""
+        """Label in the progress display."""
         if self.multi_task is not None:
             return f"seed {self.seed}, multi-task with the steps of {self.multi_task}"
         return f"seed {self.seed}, sources {self.sources[0]} to {self.sources[-1]}"
 
     @property
     def n_policies(self) -> int:
-        """How many policies it is."""
+        """Number of policies."""
         return len(self.sources) or 1
 
     @property
     def weight(self) -> int:
-        """How much training it is, in source policies."""
+        """Amount of training, in source policies."""
         return self.multi_task or len(self.sources)
 
 

@@ -116,7 +116,7 @@ class Recipe:
         return ContextSpace.from_dict(self.targets)
 
     def specification(self, **changes: Any) -> TrainerSpec:
-        """How policies are trained, with some settings of the training changed."""
+        """Return the training specification, with some settings changed."""
         options = {name: v for name, v in self.family["options"].items() if name != "space"}
         environment = {"name": self.family["name"], "options": options}
         return TrainerSpec(environment, self.targets, self.trainer, {**self.training, **changes})

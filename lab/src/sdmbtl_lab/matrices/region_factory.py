@@ -34,11 +34,11 @@ class RegionFactory(Factory[RegionRecipe, RegionUnit, RegionRows, RegionDataset]
 
     @property
     def computation(self) -> Computation[RegionUnit, RegionRows]:
-        """What does a piece of work."""
+        """Function that does a piece of work."""
         return partial(compute_region_unit, self.recipe, self.out)
 
     def is_done(self, unit: RegionUnit) -> bool:
-        """Whether the rows are there, and the policies that others have yet to start from."""
+        """Return if the rows are there, and the policies that others have yet to start from."""
         if not super().is_done(unit):
             return False
         missing = {n for n in unit.parents if not policy_path(self.out, unit.seed, n).exists()}

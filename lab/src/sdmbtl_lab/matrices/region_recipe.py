@@ -1,4 +1,4 @@
-"""What a matrix whose sources are regions comes out of."""
+"""Recipe of a matrix whose sources are regions."""
 
 from __future__ import annotations
 

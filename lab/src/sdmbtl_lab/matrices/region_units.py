@@ -41,12 +41,12 @@ class RegionUnit(Unit):
 
     @property
     def label(self) -> str:
-        """What to show for it."""
+        """Label in the progress display."""
         return f"seed {self.seed}, {len(self.sources)} sources from {self.sources[0]}"
 
     @property
     def n_policies(self) -> int:
-        """How many policies it is."""
+        """Number of policies."""
         return len(self.sources)
 
     @property
@@ -57,7 +57,7 @@ class RegionUnit(Unit):
 
 @dataclass(frozen=True)
 class RegionRows(Rows):
-    """What a unit gives, for its c policies.
+    """Result of a unit, for its c policies.
 
     Attributes:
         curves: (c, T, 2) steps and mean return on the training contexts, during training.
@@ -68,7 +68,7 @@ class RegionRows(Rows):
     curves: NDArray[np.float64]
 
     def fit(self, c: int, n: int) -> bool:
-        """Whether they are of c policies on n targets."""
+        """Return if they are of c policies on n targets."""
         shape = self.curves.shape
         return super().fit(c, n) and len(shape) == 3 and (shape[0], shape[2]) == (c, 2)
 

@@ -15,7 +15,7 @@ REGIONS = "regions-"
 
 
 def folder() -> Path:
-    """Where the data sets are."""
+    """Return the directory of the data sets."""
     return Path(str(files("sdmbtl_lab.matrices"))) / "data"
 
 

@@ -1,4 +1,4 @@
-"""How data sets are kept: returns in two bytes each, and a card beside them."""
+"""Files of data sets: returns in two bytes each, and a card next to them."""
 
 from __future__ import annotations
 
@@ -70,7 +70,7 @@ class ReturnCode:
 
 
 class Dataset(ABC):
-    """Returns of several seeds in an npz file, and a card beside it that says how they were made.
+    """Returns of several seeds in an npz file, and a card next to it that says how they were made.
 
     Attributes:
         kind: What the file is said to hold.
@@ -99,7 +99,7 @@ class Dataset(ABC):
         return printable(str(self.card.get("name", "matrix")))  # it is drawn into figures too
 
     def save(self, path: str | Path) -> None:
-        """Write `path` (npz) and beside it the card (json).
+        """Write `path` (npz) and next to it the card (json).
 
         The same returns give the same bytes of the npz file. Returns that are multiples of one
         over the number of episodes, as of environments with whole rewards, are kept exactly;
@@ -156,7 +156,7 @@ def check_by_policy(arrays: Mapping[str, NDArray[np.float64]], shape: tuple[int,
 
 
 def card_path(path: Path) -> Path:
-    """Where the card of a data set is."""
+    """Return the path of a data set's card."""
     return path.with_suffix(".json")
 
 
@@ -167,7 +167,7 @@ def _load_card(path: Path) -> dict[str, Any]:
     except FileNotFoundError:
         raise MatrixError(
             f"The card of {path} is missing: {card.name}, which says how the data were made, "
-            "belongs beside it. Copy both."
+            "belongs next to it. Copy both."
         ) from None
     except (TypeError, ValueError) as error:
         raise MatrixError(f"{card} is damaged ({error}).") from None

@@ -1,5 +1,6 @@
-"""Pure-function twins of the environment families, for batched training with JAX."""
+"""Environments as pure functions, for batched training with JAX."""
 
+from sdmbtl.environments.functional.adapters import from_brax, from_gymnax
 from sdmbtl.environments.functional.base import FunctionalEnvironment
 
-__all__ = ["FunctionalEnvironment"]
+__all__ = ["FunctionalEnvironment", "from_brax", "from_gymnax"]

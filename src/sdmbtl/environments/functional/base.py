@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
-from typing import ClassVar
+from typing import Any, ClassVar
 
 import jax
 import numpy as np
@@ -15,8 +15,9 @@ from numpy.typing import NDArray
 class FunctionalEnvironment(ABC):
     """The physics of an environment family as functions that JAX can compile and batch.
 
-    The state of an episode and the context are flat arrays; the same equations, the same initial
-    distribution and the same rewards as the Gymnasium environment of the family.
+    A context is a flat array, the state of an episode any pytree of arrays. Steps with random
+    numbers keep a key in the state. If the family has a Gymnasium environment too, the equations,
+    the initial distribution and the rewards are the same.
     """
 
     #: The context features in the order of a parameter vector, with their usual values.
@@ -61,16 +62,17 @@ class FunctionalEnvironment(ABC):
         return hash((type(self), *vars(self).items()))
 
     @abstractmethod
-    def reset(self, key: jax.Array, parameters: jax.Array) -> jax.Array:
-        """Draw the (S,) state in which an episode begins; `parameters` is (P,)."""
+    def reset(self, key: jax.Array, parameters: jax.Array) -> Any:
+        """Draw the state in which an episode begins; `parameters` is (P,)."""
 
     @abstractmethod
     def step(
-        self, state: jax.Array, action: jax.Array, parameters: jax.Array
-    ) -> tuple[jax.Array, jax.Array, jax.Array]:
-        """Take a step from (S,) `state`: next state, reward, and True if the episode ended."""
+        self, state: Any, action: jax.Array, parameters: jax.Array
+    ) -> tuple[Any, jax.Array, jax.Array]:
+        """Take a step from a state: next state, reward, and True if the episode ended."""
 
-    def observe(self, state: jax.Array, parameters: jax.Array) -> jax.Array:
+    def observe(self, state: Any, parameters: jax.Array) -> jax.Array:
         """Return the (O,) observation of a state; the state itself, unless overridden."""
         del parameters
-        return state
+        array: jax.Array = state
+        return array

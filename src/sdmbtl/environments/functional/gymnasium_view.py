@@ -32,7 +32,7 @@ class GymnasiumView(gymnasium.Env[NDArray[np.float32], Any]):
         render_mode: Nothing is drawn, so only None.
 
     Attributes:
-        state: (S,) the state, as the functions have it.
+        state: The state, as the functions have it.
     """
 
     def __init__(

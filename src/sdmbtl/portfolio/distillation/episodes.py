@@ -137,7 +137,7 @@ class JaxPlayer:
         return (best - code.centre) / code.half_width, best
 
 
-_Carry = tuple[jax.Array, jax.Array, jax.Array, jax.Array, jax.Array]
+_Carry = tuple[Any, jax.Array, jax.Array, jax.Array, jax.Array]
 
 
 class GymnasiumPlayer:

@@ -84,7 +84,7 @@ function lineChart(place, width, series, options) {
   return { svg, x, bottom: tall - box.bottom };
 }
 
-// Beside a line that rises there is room to the right below it, and to the left above it.
+// Next to a line that rises there is room to the right below it, and to the left above it.
 function guideName(guide, series, x, y, width, box) {
   const ends = series
     .filter((one) => one.points.length)

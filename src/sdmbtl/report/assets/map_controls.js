@@ -1,4 +1,4 @@
-// What chooses the part of the context space that is shown, and what stands beside it.
+// Controls of the part of the context space that is shown, and the text next to it.
 
 function buildMap() {
   const body = section("space", "The context space", mapLead());

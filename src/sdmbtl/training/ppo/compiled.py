@@ -56,13 +56,13 @@ class EnvState(NamedTuple):
     """The environments that are being played.
 
     Attributes:
-        state: (E, S) their physical states.
+        state: Their states, a pytree of (E, ...) arrays.
         task: (E,) number of the context of each.
         elapsed_steps: (E,) steps since its last reset.
         total: (E,) sum of rewards since its last reset.
     """
 
-    state: jax.Array
+    state: Any
     task: jax.Array
     elapsed_steps: jax.Array
     total: jax.Array
@@ -255,7 +255,7 @@ class CompiledPPO:
     def _normalize(self, observations: jax.Array, obs_stats: RunningStats) -> jax.Array:
         return normalize(observations, obs_stats) if self.settings.norm_obs else observations
 
-    def _observe(self, states: jax.Array, task: jax.Array, tasks: Tasks) -> jax.Array:
+    def _observe(self, states: Any, task: jax.Array, tasks: Tasks) -> jax.Array:
         """Return (E, O + C) observations with the context's coordinates, if they are seen."""
         parameters = _take_rows(tasks.parameters, task)
         seen = jax.vmap(self.environment.observe)(states, parameters)
@@ -276,7 +276,7 @@ class CompiledPPO:
 
     def _play(
         self,
-        reset: Callable[[jax.Array, jax.Array], jax.Array],
+        reset: Callable[[jax.Array, jax.Array], Any],
         weights: Weights,
         obs_stats: RunningStats,
         tasks: Tasks,
@@ -354,7 +354,7 @@ class CompiledPPO:
         return np.linspace(0, n - 1, number).astype(np.intp)
 
 
-_Episodes = tuple[jax.Array, jax.Array, jax.Array, jax.Array, jax.Array]
+_Episodes = tuple[jax.Array, Any, jax.Array, jax.Array, jax.Array]
 
 
 def _apply_to_each(function: Callable[..., Any], *batches: Any) -> Any:
