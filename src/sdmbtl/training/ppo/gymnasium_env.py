@@ -14,7 +14,7 @@ from sdmbtl.contexts import ContextSpace
 from sdmbtl.environments.family import EnvironmentFamily
 from sdmbtl.environments.flattening import FlatActions, FlatObservations, with_categories
 from sdmbtl.errors import PolicyError, TrainerError
-from sdmbtl.policies import MlpPolicy, policy_bytes, policy_from_bytes
+from sdmbtl.policies import MlpPolicy, Policy, policy_bytes, policy_from_bytes
 from sdmbtl.policies.action_code import ActionCode
 from sdmbtl.policies.distilled import DistilledPolicy
 from sdmbtl.policies.mlp import ReturnStatistics
@@ -185,6 +185,10 @@ class GymnasiumPPO(Trainer):
         """Refuse what can never work; a vector environment was examined when it was made."""
         if self.vector_env(self.family) is None:
             super().check_environment()
+
+    def check_start(self, policy: Policy) -> None:
+        """Refuse a policy with another network."""
+        self.form.check_policy(policy, "starts from")
 
     # -- one training run --------------------------------------------------------------------
 

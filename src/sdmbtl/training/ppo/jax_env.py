@@ -99,6 +99,10 @@ class JaxEnvPPO(Trainer):
             del settings["max_episode_steps"]
         return settings
 
+    def check_start(self, policy: Policy) -> None:
+        """Refuse a policy with another network."""
+        self.form.check_policy(policy, "starts from")
+
     def train_chunk(
         self,
         jobs: Sequence[TrainingJob],
