@@ -17,6 +17,7 @@ import itertools
 import time
 import warnings
 from collections.abc import Callable
+from importlib import import_module
 from typing import Any, NamedTuple
 
 import gymnasium
@@ -48,7 +49,7 @@ class RandomCrossing(gymnasium.Wrapper[Any, Any, Any, Any]):
 
     def __init__(self) -> None:
         from minigrid.core.world_object import Lava, Wall
-        from minigrid.envs import CrossingEnv
+        from minigrid.envs.crossing import CrossingEnv
         from minigrid.wrappers import ImgObsWrapper
 
         contexts = itertools.product((5, 7, 9), (1, 2, 3), (Wall, Lava))
@@ -69,10 +70,8 @@ class RandomCrossing(gymnasium.Wrapper[Any, Any, Any, Any]):
 
 def make_minatar() -> Env:
     """Play a small form of Breakout, by 10 x 10 x 4 images."""
-    from minatar.gym import register_envs
-
     if "MinAtar/Breakout-v1" not in gymnasium.registry:
-        register_envs()
+        import_module("minatar.gym").register_envs()
     return TimeLimit(gymnasium.make("MinAtar/Breakout-v1"), 1000)
 
 

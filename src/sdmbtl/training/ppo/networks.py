@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from itertools import pairwise
 from typing import Any, NamedTuple, TypeVar
@@ -96,28 +97,38 @@ def initial_weights(
 
     Biases are zero, the gain is sqrt(2), and less for the last layers.
     """
-    kernels = [] if image is None else choose_kernels(image)
-    n_seen = n_inputs if image is None else n_inputs - image.size + image.n_features(kernels)
     rng = np.random.default_rng(np.random.SeedSequence(seed, spawn_key=(1,)))
 
     def make_layers(outputs: int, last: float) -> Layers:
-        sizes = (MEMORY if recurrent else n_seen, *hidden_sizes, outputs)
-        gains = [2**0.5] * len(hidden_sizes) + [last]
-        convolutions = [
+        shapes = layer_shapes(n_inputs, hidden_sizes, outputs, recurrent=recurrent, image=image)
+        gains = [2**0.5] * (len(shapes) - 1) + [last]
+        return [
             (
-                jnp.asarray(2**0.5 * orthogonal(rng, k * k * n, m).reshape(k, k, n, m)),
+                jnp.asarray((gain * orthogonal(rng, math.prod(rest), m)).reshape(*rest, m)),
                 jnp.zeros(m, jnp.float32),
             )
-            for k, _, n, m in kernels
-        ]
-        return convolutions + [
-            (jnp.asarray(gain * orthogonal(rng, n, m)), jnp.zeros(m, jnp.float32))
-            for (n, m), gain in zip(pairwise(sizes), gains, strict=True)
+            for (*rest, m), gain in zip(shapes, gains, strict=True)
         ]
 
     actor, critic = make_layers(n_outputs, 0.01), make_layers(1, 1.0)
     memory = initial_memory(rng, n_inputs) if recurrent else None
     return Weights(actor, critic, jnp.zeros(n_outputs), memory, image)
+
+
+def layer_shapes(
+    n_inputs: int,
+    hidden_sizes: tuple[int, ...],
+    n_outputs: int,
+    *,
+    recurrent: bool = False,
+    image: ImageShape | None = None,
+) -> list[tuple[int, ...]]:
+    """Return the shape of the weights of each layer, with those of convolutions first."""
+    kernels = [] if image is None else choose_kernels(image)
+    if image is not None:
+        n_inputs += image.n_features(kernels) - image.size
+    sizes = (MEMORY if recurrent else n_inputs, *hidden_sizes, n_outputs)
+    return [*kernels, *pairwise(sizes)]
 
 
 def initial_memory(rng: np.random.Generator, n_inputs: int) -> Recurrent:

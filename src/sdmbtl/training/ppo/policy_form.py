@@ -27,6 +27,7 @@ from sdmbtl.training.ppo.networks import (
     Weights,
     initial_stats,
     initial_weights,
+    layer_shapes,
 )
 from sdmbtl.training.ppo.settings import PPOSettings
 
@@ -214,32 +215,32 @@ class PolicyForm:
     def check_policy(self, policy: Policy, does: str) -> MlpPolicy | DistilledPolicy:
         """Refuse a policy of another form; `does` is what the trainer does with its own."""
         settings, seen = self.settings, self.n_inputs(policy.sees_context)
-        form = initial_weights(
-            0,
+        shapes = layer_shapes(
             seen,
             settings.hidden_sizes,
             self.n_outputs,
             recurrent=settings.recurrent,
             image=self.image,
         )
-        shapes = [w.shape for w, _ in form.actor]
-        wanted = f"layers {shapes}, norm_obs {settings.norm_obs}"
+        wanted = f"layers {[seen, *[s[-1] for s in shapes]]} and norm_obs {settings.norm_obs}"
         got = repr(policy)
         match policy:
             case MlpPolicy():
                 layers, norm_obs, memory = policy.weights, policy.limit is not None, 0
+                inputs = len(policy.shift)
             case DistilledPolicy(memory=GatedUnit() as unit):
                 layers, memory = policy.head.weights, len(unit.inputs)
+                inputs = memory
                 norm_obs = bool((unit.scale != 1).any())
             case _:
-                layers, norm_obs, memory = [], False, 0
+                layers, norm_obs, memory, inputs = [], False, 0, 0
         if layers:
             found = [w.shape for w in layers]
             is_same = found == shapes and norm_obs == settings.norm_obs
             if is_same and memory == (seen if settings.recurrent else 0):
                 assert isinstance(policy, MlpPolicy | DistilledPolicy)  # noqa: S101 (as matched)
                 return policy
-            got = f"one with layers {found}, norm_obs {norm_obs}"
+            got = f"one with layers {[inputs, *[s[-1] for s in found]]} and norm_obs {norm_obs}"
             got += " and a memory" if memory else ""
         wanted += " and a memory" if settings.recurrent else ""
         raise TrainerError(
