@@ -7,7 +7,6 @@ import re
 from collections.abc import Sequence
 from pathlib import Path
 
-from sdmbtl.portfolio.network import NetworkRecord
 from sdmbtl.studies.snapshot import PolicySnapshot, StudySnapshot
 from sdmbtl.wording import (
     counted,
@@ -58,20 +57,23 @@ def result_lines(snapshot: StudySnapshot) -> list[str]:
     if random is not None:
         compared.append(f"random actions {level_figure(random.performance, random.coverage)}")
     lines += [" · ".join(compared)] if compared else []
-    lines += [network_line(snapshot, network) for network in snapshot.networks]
-    return lines + gap_lines(snapshot) + outlook_lines(snapshot)
-
-
-def network_line(snapshot: StudySnapshot, network: NetworkRecord) -> str:
-    """Say how well a network does that was distilled from the policies."""
-    own, portfolio = (
-        level_figure(level.performance, level.coverage)
-        for level in map(snapshot.level, (network.mean_return, network.portfolio_return))
-    )
-    steps = f"{network.steps:,} steps"
-    later = len(snapshot.finished) - network.policies
-    before = f", before the last {counted(later, 'policy', 'policies')}" if later > 0 else ""
-    return f"one network, context {network.context}: {own}, portfolio {portfolio} ({steps}{before})"
+    for network in snapshot.networks:
+        own, portfolio = (
+            level_figure(level.performance, level.coverage)
+            for level in map(snapshot.level, (network.mean_return, network.portfolio_return))
+        )
+        later = len(snapshot.finished) - network.policies
+        before = f", before the last {counted(later, 'policy', 'policies')}" if later > 0 else ""
+        spent = f"({network.steps:,} steps{before})"
+        lines.append(
+            f"one network, context {network.context}: {own}, portfolio {portfolio} {spent}"
+        )
+    lines += gap_lines(snapshot)
+    if snapshot.next_gain is not None and snapshot.finished:
+        after = " after the pending ones" if _count(snapshot, "pending") else ""
+        gain = gain_text(max(snapshot.next_gain, 0.0), snapshot.known_span)
+        lines.append(f"Another policy{after}: about {gain}.")
+    return lines
 
 
 def gap_lines(snapshot: StudySnapshot) -> list[str]:
@@ -87,15 +89,6 @@ def gap_lines(snapshot: StudySnapshot) -> list[str]:
     return lines
 
 
-def outlook_lines(snapshot: StudySnapshot) -> list[str]:
-    """Say what one more policy is expected to bring."""
-    if snapshot.next_gain is None or not snapshot.finished:
-        return []
-    after = " after the pending ones" if _count(snapshot, "pending") else ""
-    gain = gain_text(max(snapshot.next_gain, 0.0), snapshot.known_span)
-    return [f"Another policy{after}: about {gain}."]
-
-
 def detail_lines(snapshot: StudySnapshot) -> list[str]:
     """Say what `status` adds: the low end, models and forecasts so far, stopping rules."""
     lines = []
@@ -104,7 +97,13 @@ def detail_lines(snapshot: StudySnapshot) -> list[str]:
     predicted = snapshot.targets - snapshot.evaluated_targets
     if predicted and snapshot.finished:
         lines.append(f"The returns of {counted(predicted, 'task')} are predicted.")
-    lines += [*model_lines(snapshot), *past_forecasts(snapshot)]
+    if snapshot.model_weights:
+        ordered = sorted(snapshot.model_weights.items(), key=lambda item: -item[1])
+        weights = ", ".join(f"{name} {whole_percent(weight)}" for name, weight in ordered)
+        lines.append(f"Weights of the models: {weights}.")
+    if snapshot.structure is not None:
+        lines.append(f"Detected structure: {snapshot.structure}.")
+    lines += past_forecasts(snapshot)
     if snapshot.running_process is not None:
         lines.append(f"Process {snapshot.running_process} is working on the study now.")
     budget = snapshot.stop_rules.get("budget")
@@ -163,18 +162,6 @@ def status_lines(snapshot: StudySnapshot) -> list[str]:
     parts += [f"selector {snapshot.selector}", f"seed {snapshot.seed}"]
     lines = [" · ".join(parts), *result_lines(snapshot)]
     return lines + problem_lines(snapshot) + detail_lines(snapshot)
-
-
-def model_lines(snapshot: StudySnapshot) -> list[str]:
-    """Say how likely each model is, and which structure was detected."""
-    lines = []
-    if snapshot.model_weights:
-        ordered = sorted(snapshot.model_weights.items(), key=lambda item: -item[1])
-        weights = ", ".join(f"{name} {whole_percent(weight)}" for name, weight in ordered)
-        lines.append(f"Weights of the models: {weights}.")
-    if snapshot.structure is not None:
-        lines.append(f"Detected structure: {snapshot.structure}.")
-    return lines
 
 
 def past_forecasts(snapshot: StudySnapshot) -> list[str]:
