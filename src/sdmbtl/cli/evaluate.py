@@ -59,8 +59,6 @@ def evaluate(
     as_json: JsonOption = False,
 ) -> None:
     """Play new episodes, in each context with the policy chosen for it."""
-    import numpy as np
-
     from sdmbtl.contexts import ContextSpace, Interval
     from sdmbtl.studies import Study
     from sdmbtl.studies.describe import covered_text
@@ -101,11 +99,12 @@ def evaluate(
         for context, mean in zip(contexts, means.tolist(), strict=True)
         if not math.isnan(mean)
     ]
-    known = means[~np.isnan(means)]
-    covered = coverage_of(known, study.selector.rows.returns, study.return_range)
+    weights = space.weights if samples is None else None
+    covered = coverage_of(means, study.selector.rows.returns, study.return_range, weights)
     worst = sorted(played, key=itemgetter("mean"))[:_WORST]
     failed = len(contexts) - len(played)
-    mean, coverage = mean_of(known), study.share(mean_of(known))
+    mean = mean_of(means, weights)
+    coverage = study.share(mean)
     if as_json:
         print_json(
             {

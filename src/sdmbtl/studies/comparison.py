@@ -185,7 +185,7 @@ def _trace(study: Study, has_steps: bool, is_share: bool) -> CoverageCurve:
     """Trace the coverage of a study over its policies."""
     finished = [trial for trial in study.trials if trial.row is not None]
     best = np.maximum.accumulate(study.selector.expected_returns, axis=0)
-    means = best.mean(axis=1).tolist()
+    means = study.space.mean(best).tolist()
     shown = [study.share(mean) or 0.0 for mean in means] if is_share else means
     costs = [
         (t.run.steps or 0) + t.run.evaluation_steps if has_steps and t.run else 1 for t in finished

@@ -49,6 +49,8 @@ def headline(snapshot: StudySnapshot) -> str:
 def result_lines(snapshot: StudySnapshot) -> list[str]:
     """Say how good the policies are: sum, comparison, gaps, outlook."""
     lines = [headline(snapshot)]
+    if (level := objective_text(snapshot)) is not None:
+        lines.append(f"objective {snapshot.objective}: {level}")
     compared = []
     single, random = snapshot.best_single, snapshot.random_actions
     if single is not None and len(snapshot.finished) > 1:
@@ -74,6 +76,15 @@ def result_lines(snapshot: StudySnapshot) -> list[str]:
         gain = gain_text(max(snapshot.next_gain, 0.0), snapshot.known_span)
         lines.append(f"Another policy{after}: about {gain}.")
     return lines
+
+
+def objective_text(snapshot: StudySnapshot) -> str | None:
+    """Show the value of an objective other than the mean; None if it is the mean, or not known."""
+    level = snapshot.objective_level
+    if snapshot.objective == "mean" or level is None:
+        return None
+    is_share = snapshot.coverage is not None or snapshot.objective.startswith("share")
+    return coverage_text(level) if is_share else f"{level:.4g}"
 
 
 def gap_lines(snapshot: StudySnapshot) -> list[str]:

@@ -44,10 +44,10 @@ class RandomActions:
     returns: NDArray[np.float64]
     steps: int
 
-    @property
-    def mean(self) -> float:
-        """Mean over the targets."""
-        return mean_of(mean_over_episodes(self.returns))
+    def mean(self, space: ContextSpace) -> float:
+        """Mean over the targets, by their weights."""
+        weights = None if space.weights is None else space.weights[self.targets]
+        return mean_of(mean_over_episodes(self.returns), weights)
 
     @property
     def deviation(self) -> float:
@@ -88,8 +88,8 @@ class RandomActions:
         inside, random = space.targets_in(trial.source), self.own_returns(trial, space)
         if own > self._highest(mean_of(random), max(played[inside].sum(), 1), len(random)):
             return False
-        everywhere = own if trial.row is None else mean_of(trial.row)
-        return not everywhere > self._highest(self.mean, played.sum(), self.returns.size)
+        everywhere = own if trial.row is None else mean_of(trial.row, space.weights)
+        return not everywhere > self._highest(self.mean(space), played.sum(), self.returns.size)
 
     def _highest(self, mean: float, number: int, played: int) -> float:
         """Highest mean of this number of episodes that noise explains, by those played."""

@@ -133,6 +133,7 @@ class Study:
         return_range: tuple[float, float] | None = None,
         selector: str = "auto",
         selector_options: Mapping[str, Any] | None = None,
+        objective: str = "mean",
         trainer: str = "auto",
         trainer_options: Mapping[str, Any] | None = None,
         accept_changes: bool = False,
@@ -150,6 +151,8 @@ class Study:
             return_range: Lowest and highest return, before what family or file say.
             selector: Its name; "auto": "generalist-first" if policies can start from others.
             selector_options: Its settings.
+            objective: Quantity to raise: "mean", "cvar:0.1" (the worst tenth), "worst" or
+                "share:0.9" (share of the targets above 90 % of the range of returns).
             trainer: Name of the trainer.
             trainer_options: Its settings; what is left out is as the family recommends.
             accept_changes: Continue although the code of the environments was edited meanwhile.
@@ -173,11 +176,12 @@ class Study:
         if env is None and space is None:
             store = open_store(place, wait)
             return cls(path, store, accept_changes=accept_changes, trust=trust)
+        aim = {} if objective == "mean" else {"objective": objective}
         given = set_up(
             env,
             space=space,
             return_range=return_range,
-            selector={"name": selector, "options": selector_options or {}},
+            selector={"name": selector, "options": {**(selector_options or {}), **aim}},
             trainer={"name": trainer, "options": trainer_options or {}},
             options=options,
         )
@@ -831,7 +835,7 @@ class Study:
             return {position for position, number in enumerate(finished) if number in ids}
 
         return Standing(
-            performances=[float(best.mean()) for best in curve],
+            performances=[float(self.space.mean(best)) for best in curve],
             span=self.return_span,
             best_possible=known is not None
             and len(curve) > 0
