@@ -7,11 +7,14 @@ import re
 from collections.abc import Sequence
 from pathlib import Path
 
+from sdmbtl.portfolio.network import NetworkRecord
+from sdmbtl.studies.baseline import Baseline
 from sdmbtl.studies.snapshot import PolicySnapshot, StudySnapshot
 from sdmbtl.wording import (
     counted,
     coverage_text,
     duration,
+    gain_figure,
     gain_text,
     level_figure,
     whole_percent,
@@ -59,23 +62,9 @@ def result_lines(snapshot: StudySnapshot) -> list[str]:
     if random is not None:
         compared.append(f"random actions {level_figure(random.performance, random.coverage)}")
     lines += [" · ".join(compared)] if compared else []
-    for network in snapshot.networks:
-        own, portfolio = (
-            level_figure(level.performance, level.coverage)
-            for level in map(snapshot.level, (network.mean_return, network.portfolio_return))
-        )
-        later = len(snapshot.finished) - network.policies
-        before = f", before the last {counted(later, 'policy', 'policies')}" if later > 0 else ""
-        spent = f"({network.steps:,} steps{before})"
-        lines.append(
-            f"one network, context {network.context}: {own}, portfolio {portfolio} {spent}"
-        )
-    lines += gap_lines(snapshot)
-    if snapshot.next_gain is not None and snapshot.finished:
-        after = " after the pending ones" if _count(snapshot, "pending") else ""
-        gain = gain_text(max(snapshot.next_gain, 0.0), snapshot.known_span)
-        lines.append(f"Another policy{after}: about {gain}.")
-    return lines
+    lines += [network_line(snapshot, network) for network in snapshot.networks]
+    lines += [baseline_line(snapshot, baseline) for baseline in snapshot.baselines]
+    return lines + gap_lines(snapshot) + outlook_lines(snapshot)
 
 
 def objective_text(snapshot: StudySnapshot) -> str | None:
@@ -85,6 +74,33 @@ def objective_text(snapshot: StudySnapshot) -> str | None:
         return None
     is_share = snapshot.coverage is not None or snapshot.objective.startswith("share")
     return coverage_text(level) if is_share else f"{level:.4g}"
+
+
+def network_line(snapshot: StudySnapshot, network: NetworkRecord) -> str:
+    """Say how well a network does that was distilled from the policies."""
+    own, portfolio = (
+        level_figure(level.performance, level.coverage)
+        for level in map(snapshot.level, (network.mean_return, network.portfolio_return))
+    )
+    steps = f"{network.steps:,} steps{_before(snapshot, network.policies)}"
+    return f"one network, context {network.context}: {own}, portfolio {portfolio} ({steps})"
+
+
+def baseline_line(snapshot: StudySnapshot, baseline: Baseline) -> str:
+    """Say what the study is worth compared with one policy of the same steps."""
+    own, ours = (
+        level_figure(level.performance, level.coverage)
+        for level in map(snapshot.level, (baseline.mean_return, baseline.study_return))
+    )
+    difference = baseline.study_return - baseline.mean_return
+    error = gain_figure(baseline.standard_error, snapshot.known_span).removeprefix("+")
+    gain = gain_figure(difference, snapshot.known_span)
+    unit = "in mean return" if snapshot.known_span is None else "points"
+    return (
+        f"Worth {gain} ± {error} {unit}: {ours} in new episodes, one policy on random contexts "
+        f"{own} (context {baseline.context}, {baseline.steps:,} steps"
+        f"{_before(snapshot, baseline.policies)})."
+    )
 
 
 def gap_lines(snapshot: StudySnapshot) -> list[str]:
@@ -100,6 +116,15 @@ def gap_lines(snapshot: StudySnapshot) -> list[str]:
     return lines
 
 
+def outlook_lines(snapshot: StudySnapshot) -> list[str]:
+    """Say what one more policy is expected to bring."""
+    if snapshot.next_gain is None or not snapshot.finished:
+        return []
+    after = " after the pending ones" if _count(snapshot, "pending") else ""
+    gain = gain_text(max(snapshot.next_gain, 0.0), snapshot.known_span)
+    return [f"Another policy{after}: about {gain}."]
+
+
 def detail_lines(snapshot: StudySnapshot) -> list[str]:
     """Say what `status` adds: the low end, models and forecasts so far, stopping rules."""
     lines = []
@@ -108,17 +133,13 @@ def detail_lines(snapshot: StudySnapshot) -> list[str]:
     predicted = snapshot.targets - snapshot.evaluated_targets
     if predicted and snapshot.finished:
         lines.append(f"The returns of {counted(predicted, 'task')} are predicted.")
-    if snapshot.model_weights:
-        ordered = sorted(snapshot.model_weights.items(), key=lambda item: -item[1])
-        weights = ", ".join(f"{name} {whole_percent(weight)}" for name, weight in ordered)
-        lines.append(f"Weights of the models: {weights}.")
-    if snapshot.structure is not None:
-        lines.append(f"Detected structure: {snapshot.structure}.")
-    lines += past_forecasts(snapshot)
+    lines += [*model_lines(snapshot), *past_forecasts(snapshot)]
     if snapshot.running_process is not None:
         lines.append(f"Process {snapshot.running_process} is working on the study now.")
     budget = snapshot.stop_rules.get("budget")
-    if budget is not None:
+    if snapshot.stopped is not None and snapshot.running_process is None:
+        lines.append(f"Stopped: {snapshot.stopped}.")
+    elif budget is not None:
         done = ", all trained" if len(snapshot.finished) >= budget else ""
         lines.append(f"Budget: {counted(budget, 'policy', 'policies')}{done}.")
     return lines
@@ -175,6 +196,18 @@ def status_lines(snapshot: StudySnapshot) -> list[str]:
     return lines + problem_lines(snapshot) + detail_lines(snapshot)
 
 
+def model_lines(snapshot: StudySnapshot) -> list[str]:
+    """Say how likely each model is, and which structure was detected."""
+    lines = []
+    if snapshot.model_weights:
+        ordered = sorted(snapshot.model_weights.items(), key=lambda item: -item[1])
+        weights = ", ".join(f"{name} {whole_percent(weight)}" for name, weight in ordered)
+        lines.append(f"Weights of the models: {weights}.")
+    if snapshot.structure is not None:
+        lines.append(f"Detected structure: {snapshot.structure}.")
+    return lines
+
+
 def past_forecasts(snapshot: StudySnapshot) -> list[str]:
     """Compare the expected gains so far with the realised ones."""
     pairs = [
@@ -201,6 +234,12 @@ def covered_text(worst_tenth: float, near_best: float, noun: str = "tasks") -> s
     """
     near = f"{whole_percent(near_best)} of the {noun} within 5 % of the best return"
     return f"Worst tenth {coverage_text(worst_tenth)}; {near}."
+
+
+def _before(snapshot: StudySnapshot, policies: int) -> str:
+    """Say how many policies were added since something was made of the first ones."""
+    later = len(snapshot.finished) - policies
+    return f", before the last {counted(later, 'policy', 'policies')}" if later > 0 else ""
 
 
 def _count(snapshot: StudySnapshot, status: str) -> int:

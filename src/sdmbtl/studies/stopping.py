@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 #: Finished policies below which the gain of further ones is not estimated.
 LEAST_POLICIES = 3
 
-_FACT = "stop_rules"
+_FACT, _REASON = "stop_rules", "stopped"
 
 
 @dataclass(frozen=True)
@@ -195,6 +195,18 @@ def record_rules(
     if min_gain is not None:
         given["patience"] = int(patience)
     store.set_fact(_FACT, given)
+
+
+def record_stop(store: StudyStore, reason: str | None) -> None:
+    """Record why a run stopped; None while one goes on."""
+    with store.transaction():
+        store.set_fact(_REASON, reason)
+
+
+def recorded_stop(facts: Mapping[str, Any]) -> str | None:
+    """Read why the last run stopped; None if it was interrupted, or there was none."""
+    reason = facts.get(_REASON)
+    return reason if isinstance(reason, str) else None
 
 
 def recorded_rules(facts: Mapping[str, Any]) -> dict[str, Any]:
