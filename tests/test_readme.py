@@ -22,7 +22,7 @@ PAGES = {"README.md": 4, "docs/tutorial.md": 6, "docs/choosing.md": 0, "docs/str
 PAGES_SLOW = {
     "docs/selectors.md": 3,
     "docs/environments.md": 1,
-    "docs/command-line.md": 24,
+    "docs/command-line.md": 26,
     "docs/deploy.md": 4,
     "docs/report.md": 0,
     "docs/own-training.md": 4,
