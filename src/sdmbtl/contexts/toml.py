@@ -56,6 +56,8 @@ def load_space(path: str | Path) -> tuple[ContextSpace, dict[str, Any]]:
         list = [{mass = 1, length = 2, weight = 3}, {mass = 3, length = 0.1}]   # or exactly these
         logged = "contexts.csv"   # optional: weights by the frequencies of logged contexts; without
                                   # levels, sample or list, these contexts are the targets
+        [splits.heavy]            # optional: what `sdmbtl evaluate --split FILE` takes
+        mass = [10, 20]
         [run]                     # optional: what `sdmbtl run --config FILE` takes
         env = "CartPole"
 
@@ -77,7 +79,7 @@ def load_space(path: str | Path) -> tuple[ContextSpace, dict[str, Any]]:
             "a TOML file with a table [dimensions.NAME] for each dimension."
         ) from None
     try:
-        _check_keys("The file", data, ("dimensions", "returns", "targets", "run"))
+        _check_keys("The file", data, ("dimensions", "returns", "targets", "splits", "run"))
         tables = data.get("dimensions")
         space = _space(tables, data.get("targets"), path.parent)
         return space, {**_returns(data), **_places(tables)}

@@ -97,6 +97,10 @@ def _tiles(snapshot: StudySnapshot) -> list[tuple[str, str]]:
         own = snapshot.level(network.mean_return)
         text = level_figure(own.performance, own.coverage)
         tiles.append((f"One network, context {network.context}", text))
+    for baseline in snapshot.baselines:
+        own = snapshot.level(baseline.mean_return)
+        text = level_figure(own.performance, own.coverage)
+        tiles.append((f"One policy, same steps, context {baseline.context}", text))
     if snapshot.next_gain is not None:
         tiles.append(("Another policy", gain_text(snapshot.next_gain, snapshot.known_span)))
     return tiles

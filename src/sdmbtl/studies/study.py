@@ -22,6 +22,7 @@ from sdmbtl.portfolio import Portfolio
 from sdmbtl.selectors import Trial
 from sdmbtl.selectors.base import TellOptions, TrialLike
 from sdmbtl.selectors.trial import TrainingRun
+from sdmbtl.studies.baseline import Baseline, train_baseline
 from sdmbtl.studies.configuration import Configuration, Setup, StudyOptions, set_up
 from sdmbtl.studies.directory import open_or_create_store, open_store, warn_of_network
 from sdmbtl.studies.environment import (
@@ -49,6 +50,7 @@ from sdmbtl.studies.stopping import (
     Standing,
     StopRule,
     record_rules,
+    record_stop,
     recorded_rules,
     stop_rules,
 )
@@ -295,6 +297,7 @@ class Study:
             written = [] if tensorboard is None else [TensorBoardWriter(self, tensorboard)]
             with self.store.transaction():
                 record_rules(self.store, budget, total_steps, min_gain, patience)
+            record_stop(self.store, None)
             tell = stack.enter_context(CallbackList([*shown, *written, *callbacks]))
             executor = stack.enter_context(options.opened_executor(self.training))
             helpers = stack.enter_context(_helpers(options.eval_processes, self.trainer))
@@ -305,6 +308,7 @@ class Study:
             measure_random_actions(self.store, self.training, self.space, seed, executor)
             queue = TrialQueue(self.log, leases, tell, stops, budget, batch, self._standing)
             reason = loop.run(queue)
+            record_stop(self.store, reason)
         self.store.back_up()
         return reason
 
@@ -633,6 +637,24 @@ class Study:
         """
         folder = None if out is None else Path(out)
         return load_policy(distill_study(self, context, steps, folder, progress))
+
+    def baseline(
+        self, context: Knowledge = "hidden", *, progress: Progress | None = None
+    ) -> Baseline:
+        """Train one policy on random contexts with all the steps of the study, and compare.
+
+        Both play new episodes on every target. After a kill the same call continues; once the
+        comparison is there, and the study has no more steps since, it is read.
+
+        Args:
+            context: "hidden", or "told" for a policy that sees the context.
+            progress: Called now and then; may raise to end it.
+
+        Raises:
+            StudyError: If the study has no finished policy yet.
+            TrainingError: If the training failed.
+        """
+        return train_baseline(self, context, progress)
 
     def evaluate(
         self,
