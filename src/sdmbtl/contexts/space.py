@@ -40,9 +40,6 @@ from sdmbtl.wording import shown_context
 
 ContextLike = Mapping[str, Any] | Sequence[Any] | NDArray[np.floating[Any]]
 
-#: An expression, a function of a context, or True: valid are the targets.
-ValidLike = str | Callable[[dict[str, Any]], bool] | bool | None
-
 #: A sample of values that repeat is drawn from at most this many times as many points.
 SAMPLE_TRIES = 64
 
@@ -57,7 +54,8 @@ class ContextSpace:
         targets: Optional (N, D) array, or sequence of contexts, of the targets.
         valid: Restricts the space to valid combinations: an expression such as
             "mass * gravity < 40", or a function of a context. A grid keeps its valid targets, a
-            list must have no others. A function is not stored: nothing but targets is trained on.
+            list must have no others. A function is not stored: nothing but targets is trained on;
+            True is such a function that was not stored.
         **dimensions: For each name its values (a list of numbers or of categories, an array,
             `Levels`) or its bounds (`Interval`). `Interval` needs a target list, or use
             `ContextSpace.sample`.
@@ -86,7 +84,7 @@ class ContextSpace:
         targets: ArrayLike | Iterable[Mapping[str, float]] | None = None,
         /,
         *,
-        valid: ValidLike = None,
+        valid: Any = None,
         **dimensions: object,
     ) -> None:
         if not dimensions:
@@ -97,7 +95,9 @@ class ContextSpace:
         self.dimensions: dict[str, Dimension] = {
             name: as_dimension(name, given) for name, given in dimensions.items()
         }
-        self.valid = Constraint(valid, self.dimensions) if isinstance(valid, str) else valid
+        self.valid: Constraint | Callable[[dict[str, Any]], bool] | bool | None = (
+            Constraint(valid, self.dimensions) if isinstance(valid, str) else valid
+        )
         self.is_grid = targets is None
         self.targets = self._grid() if targets is None else listed_targets(self, targets)
         if self.valid is not None:
@@ -108,7 +108,7 @@ class ContextSpace:
 
     @classmethod
     def sample(
-        cls, n: int, /, *, seed: int = 0, valid: ValidLike = None, **dimensions: object
+        cls, n: int, /, *, seed: int = 0, valid: Any = None, **dimensions: object
     ) -> ContextSpace:
         """Make a space whose `n` targets fill the box evenly (scrambled Sobol points).
 
