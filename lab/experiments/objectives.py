@@ -21,9 +21,9 @@ from sdmbtl.studies import Study
 from sdmbtl.transfer import Objective
 
 #: Family -> steps of a policy, and of a study in all.
-BUDGETS = {"CartPole": (61_440, 400_000), "Pendulum": (163_840, 1_000_000)}
+BUDGETS = {"CartPole": (61_440, 240_000), "Pendulum": (163_840, 600_000)}
 OBJECTIVES = ("mean", "cvar:0.1")
-EPISODES = 10
+EPISODES = 5
 WORST_TENTH = Objective.of("cvar:0.1")
 
 #: Mean returns on the targets, steps of the study, range of returns.
@@ -44,7 +44,10 @@ def new_returns(family: str, objective: str, seed: int, folder: Path) -> Outcome
     returns = study.evaluate(episodes=EPISODES, seed=1000 + seed)
     if study.return_range is None:
         raise SystemExit(f"The range of returns of {family} is not known.")
-    return returns.mean(axis=1), study.steps, study.return_range
+    means = returns.mean(axis=1)
+    worst = WORST_TENTH.value(means, None, study.return_range)
+    print(f"{family} {objective} {seed}: {study.steps} {means.mean():.4g} {worst:.4g}", flush=True)
+    return means, study.steps, study.return_range
 
 
 def measure(family: str, seeds: int, folder: Path) -> dict[str, object]:
