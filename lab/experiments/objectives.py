@@ -16,7 +16,7 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from experiment import STUDY_CODE, save_result
+from experiment import STUDY_CODE, read_result, save_result
 from sdmbtl.studies import Study
 from sdmbtl.transfer import Objective
 
@@ -91,7 +91,8 @@ def main() -> None:
         found = {family: measure(family, given.seeds, Path(folder)) for family in given.families}
     for family, result in found.items():
         print(family, result["means"], result["best_known"], result["share_of_missing_removed"])
-    save_result("objectives", {"families": found}, given.output, STUDY_CODE)
+    earlier = read_result("objectives", given.output).get("families", {})
+    save_result("objectives", {"families": {**earlier, **found}}, given.output, STUDY_CODE)
 
 
 if __name__ == "__main__":

@@ -15,7 +15,6 @@ from sdmbtl.studies.configuration import Configuration
 from sdmbtl.studies.policy_files import PolicyFiles
 from sdmbtl.studies.row_evaluation import RowEvaluation
 from sdmbtl.studies.trial_log import TrialLog
-from sdmbtl.transfer import Objective
 
 if TYPE_CHECKING:
     from sdmbtl.training import TrainingJob
@@ -54,16 +53,16 @@ class JobMaker:
         """Draw the (m, D) contexts that a trial is trained on."""
         space, number = self.log.space, self.configuration.region_contexts
         rng = np.random.default_rng(seed_sequence(self.configuration.seed, "region", trial.id))
-        is_whole = space.is_whole(trial.source)
-        objective = getattr(self.log.selector, "objective", Objective())
-        # A policy that continues practises where its parent falls short; so does a specialist for
-        # an objective about the low end. The rows up to its parent's were there when the trial was
-        # asked for, so a run that is begun again gets the same contexts.
+        if not space.is_whole(trial.source):
+            return space.draw(trial.source, number, rng)
+        # A policy that continues practises where its parent falls short. The rows up to its
+        # parent's were there when the trial was asked for, so a run that is begun again gets the
+        # same contexts.
         row = None
-        if trial.parent is not None and (is_whole or objective != Objective()):
+        if trial.parent is not None:
             known = History(space, 0, self.log.trials[: trial.parent + 1])
             row = known.expected_returns[known.row_of(trial.parent)]
-        return space.draw(trial.source, (WHOLE_SPACE if is_whole else 1) * number, rng, row)
+        return space.draw(trial.source, WHOLE_SPACE * number, rng, row)
 
     def evaluation(self, trial: Trial, *, everywhere: bool = False) -> RowEvaluation:
         """Begin the evaluation of a trial's policy, as the study is set to.
