@@ -119,7 +119,7 @@ def test_mlflow_in_a_directory_continues_its_run(tmp_path, monkeypatch):
     points = {m.step: m.value for m in client.get_metric_history(run.info.run_id, "study/coverage")}
     assert points == {step: pytest.approx(value) for step, value in coverages(study)}
     curve = client.get_metric_history(run.info.run_id, "policy-0001/eval/mean_return")
-    assert [(m.step, m.value) for m in curve] == study.trials[1].run.curve
+    assert [(m.step, m.value) for m in curve] == list(study.trials[1].run.curve)
 
 
 def test_an_unknown_tracker_is_refused_before_anything_is_trained(tmp_path):
