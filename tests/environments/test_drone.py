@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 from sdmbtl.environments import make_family
+from sdmbtl.environments.drone_view import draw_drone
 from sdmbtl.environments.functional import drone as physics
 
 FAMILY = make_family("Drone")
@@ -118,3 +119,20 @@ def test_no_action_breaks_it_anywhere():
     low, high = FAMILY.return_range
     assert (totals >= low).all()
     assert (totals <= high).all()
+
+
+def test_pictures_show_the_drone_and_its_context():
+    env = FAMILY.make({"wind": 5.0}, render_mode="rgb_array")
+    env.reset(seed=0)
+    shown = env.render()
+    assert (shown.shape, shown.dtype) == ((360, 360, 3), np.uint8)
+    state = np.array([-1.0, 1.0, 0.3, 0, 0, 0, 0.5, 0.5])
+    usual = draw_drone(state, FAMILY.defaults)
+    for feature, value in {"payload": 1.0, "arm": 0.8, "thrust": 30.0, "wind": -4.0}.items():
+        changed = (draw_drone(state, {**FAMILY.defaults, feature: value}) != usual).any(axis=2)
+        assert changed.any(), feature
+    level, tilted = (
+        draw_drone(np.array([0, 0, tilt, 0, 0, 0, 0.0, 0.0]), FAMILY.defaults) < 60
+        for tilt in (0.0, 0.8)
+    )
+    assert np.ptp(np.nonzero(tilted.all(axis=2))[0]) > np.ptp(np.nonzero(level.all(axis=2))[0])

@@ -64,7 +64,6 @@ class Drone(EnvironmentFamily):
 
     def build(self, context: dict[str, float], render_mode: str | None) -> gymnasium.Env[Any, Any]:
         """Make a drone with the context's values."""
-        from sdmbtl.environments.functional.drone import FunctionalDrone
-        from sdmbtl.environments.functional.gymnasium_view import GymnasiumView
+        from sdmbtl.environments.drone_view import DroneView
 
-        return GymnasiumView(FunctionalDrone(), context, render_mode)
+        return DroneView(context, render_mode)

@@ -39,7 +39,8 @@ def make_portfolio_onnx(portfolio: Portfolio) -> bytes:
         if not isinstance(policy, MlpPolicy):
             raise PolicyError(
                 f"A portfolio can be written as ONNX if its policies are networks of the trainer "
-                f"'ppo'. Policy {member.id} is of the kind {policy.kind!r}."
+                f"'ppo' without a memory. Policy {member.id} is of the kind {policy.kind!r}. Write "
+                "policies one by one: portfolio.policy(0).to_onnx()."
             )
         seen = "observation"
         size = policy.observation_size

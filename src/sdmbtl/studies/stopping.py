@@ -50,11 +50,6 @@ class Standing:
     range_known: bool = False
     failed: Callable[[], Collection[int]] = lambda: ()
 
-    def sound_performances(self) -> list[float]:
-        """Mean best return after each policy whose training did not fail."""
-        failed = self.failed()
-        return [value for i, value in enumerate(self.performances) if i not in failed]
-
 
 def mean_gain(performances: Sequence[float], policies: int) -> float:
     """Return the mean gain of each of the last policies, at most this many.
@@ -164,7 +159,8 @@ class NoGain(StopRule):
         asked_for = self.min_gain * standing.span
         if len(standing.performances) < LEAST_POLICIES:
             return None
-        sound = standing.sound_performances()
+        failed = standing.failed()
+        sound = [mean for i, mean in enumerate(standing.performances) if i not in failed]
         if len(sound) < LEAST_POLICIES or mean_gain(sound, self.patience) >= asked_for:
             return None
         gain, which = standing.remaining_gain(self.patience), "expected of the next"
