@@ -160,7 +160,8 @@ class WandbWriter(Tracker):
 
     def __init__(self, study: Study) -> None:
         super().__init__(study)
-        self._wandb, self._run = _import("wandb", "wandb"), None
+        self._wandb = _import("wandb", "wandb")
+        self._run: Any = None
 
     def __enter__(self) -> Self:
         self._run = self._wandb.init(
