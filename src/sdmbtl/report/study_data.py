@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from sdmbtl.contexts import ContextSpace, Levels
+from sdmbtl.contexts import ContextSpace, Dimension, Levels
 from sdmbtl.contexts.regions import unit_box
 from sdmbtl.json_data import as_json
 from sdmbtl.palette import policy_colour
@@ -97,6 +97,10 @@ def _tiles(snapshot: StudySnapshot) -> list[tuple[str, str]]:
         own = snapshot.level(network.mean_return)
         text = level_figure(own.performance, own.coverage)
         tiles.append((f"One network, context {network.context}", text))
+    for baseline in snapshot.baselines:
+        own = snapshot.level(baseline.mean_return)
+        text = level_figure(own.performance, own.coverage)
+        tiles.append((f"One policy, same steps, context {baseline.context}", text))
     if snapshot.next_gain is not None:
         tiles.append(("Another policy", gain_text(snapshot.next_gain, snapshot.known_span)))
     return tiles
@@ -114,7 +118,7 @@ def _space(space: ContextSpace) -> dict[str, Any]:
                 "scale": dimension.scale,
                 "low": _rounded(dimension.low),
                 "high": _rounded(dimension.high),
-                "values": None if levels is None else [_rounded(v) for v in levels],
+                "values": None if levels is None else [_shown(dimension, v) for v in levels],
                 "units": None if levels is None else dimension.to_unit(levels).round(6),
             }
         )
@@ -123,9 +127,19 @@ def _space(space: ContextSpace) -> dict[str, Any]:
         "dimensions": dimensions,
         "targets": len(space),
         "weights": space.weights,
-        "points": [[_rounded(v) for v in point] for point in space.targets] if is_list else None,
-        "units": space.unit_targets.round(5) if is_list else None,
+        "points": _points(space) if is_list else None,
+        "units": space.positions.round(5) if is_list else None,
     }
+
+
+def _points(space: ContextSpace) -> list[list[Any]]:
+    dimensions = space.dimensions.values()
+    return [[_shown(d, v) for d, v in zip(dimensions, p, strict=True)] for p in space.targets]
+
+
+def _shown(dimension: Dimension, value: float) -> Any:
+    shown = dimension.show(value)
+    return shown if isinstance(shown, str) else _rounded(shown)
 
 
 def _policy(policy: PolicySnapshot, space: ContextSpace, snapshot: StudySnapshot) -> dict[str, Any]:

@@ -79,9 +79,11 @@ class RandomActions:
             space: The context space.
             episodes: Number of episodes behind each entry of the row.
         """
-        own = _own_return(trial)
-        if own is None:
-            return False
+        own = trial.source_return
+        if own is None and trial.row is not None and trial.index is not None:
+            own = float(trial.row[trial.index])
+        if own is None or np.isnan(own):
+            return False  # it was not evaluated where it was trained
         played = np.full(len(space), episodes) if trial.episodes is None else trial.episodes
         inside, random = space.targets_in(trial.source), self.own_returns(trial, space)
         if own > self._highest(mean_of(random), max(played[inside].sum(), 1), len(random)):
@@ -155,12 +157,3 @@ def no_better_warning(
         f"policy {trial.id} does no better in its own {there} than random actions do (mean return "
         f"{usual:.4g}): give more steps (--steps) or other settings (--set; see sdmbtl trainers)"
     )
-
-
-def _own_return(trial: Trial) -> float | None:
-    """Mean return of a policy where it was trained; None if it was not evaluated there."""
-    if trial.source_return is not None:
-        return trial.source_return
-    if trial.row is None or trial.index is None or np.isnan(trial.row[trial.index]):
-        return None
-    return float(trial.row[trial.index])

@@ -14,10 +14,11 @@ from sdmbtl.json_data import as_json
 from sdmbtl.portfolio.network import NetworkRecord
 from sdmbtl.selectors.structure_detection_selector import StructureDetectionSelector
 from sdmbtl.selectors.trial import TrainingRun, Trial
+from sdmbtl.studies.baseline import Baseline, recorded_baselines
 from sdmbtl.studies.environment import accepted_changes
 from sdmbtl.studies.networks import recorded_networks
 from sdmbtl.studies.random_actions import RandomActions, recorded_random_actions
-from sdmbtl.studies.stopping import recorded_rules
+from sdmbtl.studies.stopping import recorded_rules, recorded_stop
 from sdmbtl.transfer import Coverage, Objective, coverage_of, share_of_range
 from sdmbtl.transfer.gaps import Gaps, find_gaps
 from sdmbtl.wording import trained_on
@@ -123,6 +124,7 @@ class StudySnapshot:
         seed: The seed.
         targets: Number of targets.
         stop_rules: Stopping rules of the last run, as keywords of `Study.run`.
+        stopped: Why the last run stopped; None if it was interrupted.
         rounds: Every policy, in order.
         stale_results: Number of results that arrived after their lease had expired.
         evaluation_steps: Environment steps of evaluations and random actions.
@@ -137,6 +139,7 @@ class StudySnapshot:
         best_single: The best policy for all targets; None before the first.
         random_actions: Mean return of random actions, if measured.
         networks: Networks that were distilled from the policies.
+        baselines: Single policies with the same steps, compared with the study.
         return_range: Lowest and highest return, if known.
         return_span: Width of the range of returns, known or so far.
         structure: Structure that the selector detects in all rows.
@@ -157,6 +160,7 @@ class StudySnapshot:
     seed: int
     targets: int
     stop_rules: Mapping[str, Any]
+    stopped: str | None
     rounds: tuple[PolicySnapshot, ...]
     stale_results: int
     evaluation_steps: int
@@ -170,6 +174,7 @@ class StudySnapshot:
     best_single: Level | None
     random_actions: Level | None
     networks: list[NetworkRecord]
+    baselines: list[Baseline]
     return_range: tuple[float, float] | None
     return_span: float
     structure: str | None
@@ -254,6 +259,7 @@ def take_snapshot(study: Study) -> StudySnapshot:
         seed=configuration.seed,
         targets=len(study.space),
         stop_rules=recorded_rules(facts),
+        stopped=recorded_stop(facts),
         rounds=rounds,
         stale_results=len(study.store.stale_results()),
         evaluation_steps=study.evaluation_steps,
@@ -267,6 +273,7 @@ def take_snapshot(study: Study) -> StudySnapshot:
         best_single=_best_single(study),
         random_actions=None if random is None else _level(study, random.mean(study.space)),
         networks=recorded_networks(study.files.root),
+        baselines=recorded_baselines(study.files.root),
         return_range=study.return_range,
         return_span=study.return_span,
         structure=_structure(study),

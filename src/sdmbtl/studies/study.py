@@ -6,21 +6,23 @@ import warnings
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import ExitStack, contextmanager
 from dataclasses import asdict, replace
+from hashlib import sha256
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, Self, Unpack, overload
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from sdmbtl.callbacks import Callback, CallbackList, TensorBoardWriter, make_displays
+from sdmbtl.callbacks import Callback, CallbackList, make_displays, make_trackers
 from sdmbtl.checks import check_float, check_int
 from sdmbtl.contexts import ContextLike, ContextSpace
 from sdmbtl.errors import DuplicateTellError, SelectorError, StudyError, UnknownTrialError
-from sdmbtl.policies import load_policy
+from sdmbtl.policies import load_policy, policy_bytes
 from sdmbtl.portfolio import Portfolio
 from sdmbtl.selectors import Trial
 from sdmbtl.selectors.base import TellOptions, TrialLike
 from sdmbtl.selectors.trial import TrainingRun
+from sdmbtl.studies.baseline import Baseline, train_baseline
 from sdmbtl.studies.configuration import Configuration, Setup, StudyOptions, set_up
 from sdmbtl.studies.directory import open_or_create_store, open_store, warn_of_network
 from sdmbtl.studies.environment import (
@@ -48,6 +50,7 @@ from sdmbtl.studies.stopping import (
     Standing,
     StopRule,
     record_rules,
+    record_stop,
     recorded_rules,
     stop_rules,
 )
@@ -247,7 +250,7 @@ class Study:
         callbacks: Iterable[Callback] = (),
         progress: bool | Literal["auto"] = "auto",
         log_every: float | None = 30.0,
-        tensorboard: str | Path | None = None,
+        log: Iterable[str] = (),
         checkpoint_seconds: float | None = 60.0,
         retrain_missing: bool = False,
         **parallel: Unpack[ParallelOptions],
@@ -270,7 +273,7 @@ class Study:
                 run. An error of one is logged, and the run continues.
             progress: Whether the run is shown. "auto": unless `logging` shows "sdmbtl" at INFO.
             log_every: Seconds between two lines that say what happens; None for none of them.
-            tensorboard: Directory for TensorBoard.
+            log: Trackers: "tensorboard" (in the study's directory), "wandb", "mlflow".
             checkpoint_seconds: Time between two checkpoints of a training run; None for none.
             retrain_missing: First train policies again whose file is missing or damaged.
             **parallel: What is done at once, and where: see `ParallelOptions`.
@@ -281,7 +284,7 @@ class Study:
         Raises:
             BusyError: If another process runs the study, and `join` is not set.
             StudyError: If several training runs in a row failed, or the disk is full.
-            MissingPackageError: If tensorboard or Ray is asked for and not installed.
+            MissingPackageError: If a tracker or Ray is asked for and not installed.
         """
         options = RunOptions.of(parallel)
         stops = stop_rules(rules, budget, total_steps, time_limit, min_gain, patience)
@@ -291,9 +294,10 @@ class Study:
             stack.enter_context(leases)
             self.refresh()
             shown = make_displays(self, progress, log_every, budget, time_limit)
-            written = [] if tensorboard is None else [TensorBoardWriter(self, tensorboard)]
+            written = make_trackers(self, log)
             with self.store.transaction():
                 record_rules(self.store, budget, total_steps, min_gain, patience)
+            record_stop(self.store, None)
             tell = stack.enter_context(CallbackList([*shown, *written, *callbacks]))
             executor = stack.enter_context(options.opened_executor(self.training))
             helpers = stack.enter_context(_helpers(options.eval_processes, self.trainer))
@@ -304,8 +308,52 @@ class Study:
             measure_random_actions(self.store, self.training, self.space, seed, executor)
             queue = TrialQueue(self.log, leases, tell, stops, budget, batch, self._standing)
             reason = loop.run(queue)
+            record_stop(self.store, reason)
         self.store.back_up()
         return reason
+
+    def start_from(self, path: str | Path) -> Trial:
+        """Take a policy that was trained elsewhere as the first one, with 0 steps.
+
+        It is evaluated by the next `run`, and others may start from it.
+
+        Args:
+            path: A policy file; for the trainer "sb3" also an archive of stable-baselines3.
+
+        Returns:
+            Its trial. In a study that began with the same file, nothing is changed.
+
+        Raises:
+            StudyError: If the study began otherwise, or its selector does.
+            TrainerError: If the trainer cannot start from the policy.
+        """
+        policy = self.trainer.read_start(Path(path))
+        content = policy_bytes(policy, {"id": 0, "from": Path(path).name})
+        with self.log.write_lock():
+            if self.trials:
+                first = self.trials[0]
+                if first.run is not None and first.run.policy_sha256 == sha256(content).hexdigest():
+                    return first
+                raise StudyError(
+                    f"The study in {str(self.path)!r} began with another policy. Make a new study "
+                    "to start from this one."
+                )
+            (trial,) = self.log.selector.next_trials(1)
+            if not self.space.is_whole(trial.source):
+                raise StudyError(
+                    f"The selector {self.log.selector.name!r} begins with a single context, and "
+                    "not with a policy for all. Use the selector 'generalist-first'."
+                )
+            if trial.source.sees_context != policy.sees_context:
+                seen = "always" if policy.sees_context else "both"
+                raise StudyError(
+                    "The policy and the study differ in whether the context is seen. Set the "
+                    f"selector option sees_context={seen}."
+                )
+            run = TrainingRun(steps=0, policy_sha256=self.files.write(trial.id, content))
+            trial = trial.updated(run=run, reason=f"Given: {Path(path).name}.")
+            self.log.record(trial)
+        return trial
 
     def _loop(
         self,
@@ -589,6 +637,24 @@ class Study:
         """
         folder = None if out is None else Path(out)
         return load_policy(distill_study(self, context, steps, folder, progress))
+
+    def baseline(
+        self, context: Knowledge = "hidden", *, progress: Progress | None = None
+    ) -> Baseline:
+        """Train one policy on random contexts with all the steps of the study, and compare.
+
+        Both play new episodes on every target. After a kill the same call continues; once the
+        comparison is there, and the study has no more steps since, it is read.
+
+        Args:
+            context: "hidden", or "told" for a policy that sees the context.
+            progress: Called now and then; may raise to end it.
+
+        Raises:
+            StudyError: If the study has no finished policy yet.
+            TrainingError: If the training failed.
+        """
+        return train_baseline(self, context, progress)
 
     def evaluate(
         self,
