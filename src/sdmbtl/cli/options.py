@@ -121,7 +121,9 @@ class SelectorSettings:
     panel: ClassVar = "Choice of contexts"
 
     selector: str = setting(
-        "auto", metavar="NAME", help="Selection strategy; auto depends on the trainer."
+        "auto",
+        metavar="NAME",
+        help="Selection strategy, or module:Class of your own; auto depends on the trainer.",
     )
     selector_option: list[str] | None = setting(
         None, metavar="KEY=VALUE", help="Setting of the selector."

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from sdmbtl.errors import StudyError
 from sdmbtl.selectors import GeneralistFirstSelector
-from sdmbtl.selectors.make import resolve_auto
+from sdmbtl.selectors.make import resolve_auto, split_options
 
 if TYPE_CHECKING:
     from sdmbtl.training import Trainer
@@ -30,7 +30,8 @@ def choose_selector(
         StudyError: If the trainer cannot do what the selector would ask for.
     """
     regions = trainer is not None and trainer.starts_from_parent
-    chosen, given = resolve_auto(name, regions=regions), dict(options or {})
+    name, own_options = split_options(name)
+    chosen, given = resolve_auto(name, regions=regions), {**own_options, **(options or {})}
     if trainer is None or chosen != GeneralistFirstSelector.name:
         return {"name": chosen, "options": given}
     if not regions:

@@ -109,10 +109,13 @@ class Study:
         self._environments = recorded_environments(facts)
         trusted = trust or given is not None
         identity = [facts.get(ORIGIN), asdict(self.configuration)]
-        self.trust = StudyTrust(path, self.configuration.family, identity, given=trusted)
+        named = self.configuration.selector["name"]
+        self.trust = StudyTrust(path, self.configuration.family, named, identity, given=trusted)
         if given is not None:
             given.configuration.check_same(self.configuration, path)
             self.trust.remember()
+        elif self.trust.names_selector:
+            self.trust.check()
         _, self.selector, self._training = given or self.configuration.set_up()
         self.log = TrialLog(store, self.selector)
         self.space = self.selector.space
