@@ -28,19 +28,19 @@ class StudyTrust:
     Args:
         path: Directory of the study.
         family: The recorded family of environments; None without one.
-        selector: Recorded name of the selector.
         identity: Data that tell the study from others: its origin and its configuration.
         given: True if the user named the code just now, or trusts it.
+        selector: Recorded name of the selector.
     """
 
     def __init__(
         self,
         path: Path,
         family: Mapping[str, Any] | None,
-        selector: str,
         identity: Any,
         *,
         given: bool,
+        selector: str = "",
     ) -> None:
         self.path = path
         self._family, self._selector = family, selector

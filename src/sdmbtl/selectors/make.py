@@ -10,7 +10,7 @@ from sdmbtl.by_name import import_by_name
 from sdmbtl.checks import did_you_mean, known_options, short_text
 from sdmbtl.contexts import ContextSpace
 from sdmbtl.errors import SelectorError
-from sdmbtl.json_data import parse_json
+from sdmbtl.foreign import parse_json
 from sdmbtl.plugins import installed, load
 from sdmbtl.selectors.base import Selector
 from sdmbtl.selectors.generalist_first_selector import GeneralistFirstSelector

@@ -110,7 +110,8 @@ class Study:
         trusted = trust or given is not None
         identity = [facts.get(ORIGIN), asdict(self.configuration)]
         named = self.configuration.selector["name"]
-        self.trust = StudyTrust(path, self.configuration.family, named, identity, given=trusted)
+        family = self.configuration.family
+        self.trust = StudyTrust(path, family, identity, given=trusted, selector=named)
         if given is not None:
             given.configuration.check_same(self.configuration, path)
             self.trust.remember()
