@@ -17,12 +17,12 @@ from sdmbtl.cli import app
 
 ROOT = Path(__file__).parent.parent
 #: Pages whose code runs in every test run, with the number of their commands.
-PAGES = {"README.md": 10, "docs/tutorial.md": 6, "docs/choosing.md": 0, "docs/structures.md": 0}
+PAGES = {"README.md": 4, "docs/tutorial.md": 6, "docs/choosing.md": 0, "docs/structures.md": 0}
 #: Pages that train longer or in other ways.
 PAGES_SLOW = {
     "docs/selectors.md": 3,
     "docs/environments.md": 1,
-    "docs/command-line.md": 24,
+    "docs/command-line.md": 26,
     "docs/deploy.md": 4,
     "docs/report.md": 0,
     "docs/own-training.md": 4,
@@ -131,7 +131,7 @@ def test_a_page_runs(page, folder, capsys):
     printed, ran = run_page(page, folder)
     assert ran == PAGES[page]
     if page == "README.md":
-        for text in ("3 policies", "expected return", "mean return"):
+        for text in ("3 policies", "expected return"):
             assert text in printed, text
         asked = re.findall(r"^ *[0-9.]+  {'length'", capsys.readouterr().out, flags=re.MULTILINE)
         assert len(asked) == 6
@@ -175,7 +175,7 @@ def test_every_command_on_every_page_exists_with_its_options():
 
 
 def test_the_readme_is_short():
-    assert len((ROOT / "README.md").read_text().splitlines()) <= 200
+    assert len((ROOT / "README.md").read_text().splitlines()) <= 120
 
 
 def test_links_lead_somewhere():

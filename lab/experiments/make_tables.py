@@ -398,6 +398,15 @@ def _dollars(heads: list[str], found: dict[str, dict[str, float]]) -> str:
     return markdown_table(heads, rows)
 
 
+def faults_table() -> str:
+    """List the campaigns of random faults on studies; scripts of tests/studies print the rows."""
+    rows = [
+        [row["what"], f"{row['faults']:,}", str(row["studies"]), row["checked"], str(row["wrong"])]
+        for row in read_result("faults")["measured"]
+    ]
+    return markdown_table(["faults", "number", "studies", "checked", "violations"], rows)
+
+
 def _part(name: str) -> BenchmarkResult:
     return BenchmarkResult.load(RESULTS / "selectors" / f"{name}.json")
 
@@ -427,6 +436,7 @@ TABLES: dict[str, Callable[[], str]] = {
     "tools": tools_table,
     "parallel-choice": parallel_choice_table,
     "cost": cost_table,
+    "faults": faults_table,
     "scaling": scaling_table,
     "scaling-study": scaling_study_table,
     "scaling-quality": scaling_quality_table,

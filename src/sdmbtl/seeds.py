@@ -17,3 +17,8 @@ def seed_sequence(seed: int, key: str, *numbers: int) -> np.random.SeedSequence:
 def derived_seed(seed: int, key: str, *numbers: int) -> int:
     """Return a seed of 32 bits for a purpose, for libraries that take whole numbers."""
     return int(seed_sequence(seed, key, *numbers).generate_state(1)[0])
+
+
+def episode_seed(seed: int, number: int, episode: int) -> int:
+    """Return the seed of an episode: the same, whatever else is played."""
+    return int(np.random.SeedSequence([seed, number, episode]).generate_state(1)[0])

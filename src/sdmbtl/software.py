@@ -1,8 +1,9 @@
-"""Versions of the installed software: other versions may give other numbers."""
+"""The software around: versions, which may change numbers, and notebooks."""
 
 from __future__ import annotations
 
 import platform
+import sys
 from collections.abc import Iterable
 from importlib.metadata import PackageNotFoundError, version
 
@@ -12,6 +13,12 @@ TRAINING = (
     *("gymnasium", "jax", "jaxlib", "optax", "stable-baselines3", "torch"),
     *("box2d", "mujoco", "libsumo"),
 )
+
+
+def in_notebook() -> bool:
+    """Return whether this process is the kernel of a notebook."""
+    ipython = sys.modules.get("IPython")  # a kernel has imported it
+    return ipython is not None and hasattr(ipython.get_ipython(), "kernel")
 
 
 def versions(packages: Iterable[str] = CORE, *, python: bool = True) -> dict[str, str]:

@@ -65,7 +65,15 @@ class StudyTrust:
     @property
     def holds(self) -> bool:
         """True if nothing is named, or it is trusted."""
-        return self._given or self._is_marked() or not self.code
+        if self._given or not self.code:
+            return True
+        mark = self._mark
+        try:
+            owner = None if mark is None else mark.lstat().st_uid
+        except OSError:
+            return False
+        # Others may be able to write to the directory, too.
+        return owner is not None and (not hasattr(os, "geteuid") or owner == os.geteuid())
 
     @property
     def _mark(self) -> Path | None:
@@ -101,15 +109,6 @@ class StudyTrust:
                 "--trust, or Study.open(path, trust=True).",
                 error=StudyError,
             )
-
-    def _is_marked(self) -> bool:
-        mark = self._mark
-        try:
-            owner = None if mark is None else mark.lstat().st_uid
-        except OSError:
-            return False
-        # Others may be able to write to the directory, too.
-        return owner is not None and (not hasattr(os, "geteuid") or owner == os.geteuid())
 
 
 def refuse_untrusted(

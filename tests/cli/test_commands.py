@@ -14,7 +14,7 @@ from sdmbtl.studies import Study
 
 PRODUCT = {
     *("run", "resume", "status", "evaluate", "doctor", "portfolio", "play", "report", "plot"),
-    *("compare", "ask", "tell", "renew", "environments", "trainers", "distill"),
+    *("compare", "ask", "tell", "renew", "environments", "trainers", "distill", "baseline"),
 }
 
 #: Commands without --json, and why.

@@ -12,7 +12,7 @@ from sdmbtl.studies import Study
 def test_evaluate_on_the_targets(command, trained):
     path, _ = trained
     result = command.json("evaluate", path, "--episodes", 3)
-    assert (result["count"], result["episodes"], result["contexts"]) == (8, 3, "targets")
+    assert (result["count"], result["episodes"], result["split"]) == (8, 3, "train")
     means = [entry["mean"] for entry in result["by_context"]]
     assert result["mean"] == pytest.approx(sum(means) / 8)
     assert [entry["mean"] for entry in result["worst"]] == sorted(means)[:5]
@@ -36,6 +36,17 @@ def test_evaluate_between_the_targets(command, trained):
     assert sum(c["length"] < 0.2**0.5 for c in contexts) == pytest.approx(32, abs=4)
     text = command("evaluate", path, "--samples", 1, "--episodes", 1).stdout
     assert "1 new episode on each of 1 contexts between the targets" in text
+
+
+def test_several_splits_are_a_table(command, trained):
+    given = ("--split", "train", "--split", "extrapolation", "--samples", 16, "--episodes", 1)
+    train, beyond = command.json("evaluate", trained[0], *given)["splits"]
+    assert (train["split"], train["count"], beyond["split"]) == ("train", 8, "extrapolation")
+    space = Study.open(trained[0]).space
+    assert not any(entry["context"] in space for entry in beyond["by_context"])
+    rows = command("evaluate", trained[0], *given).stdout.splitlines()
+    assert rows[2].split()[:2] == ["extrapolation", "16"]
+    assert f"{100 * beyond['coverage']:.1f} %" in rows[2]
 
 
 def test_contexts_whose_evaluation_failed(command, trained, monkeypatch):

@@ -42,8 +42,9 @@ def wrong(context):
 def test_names_have_no_case_and_no_hyphens():
     for name in ("cartpole", "CartPole", "CARTPOLE", "cart-pole", "cart_pole"):
         assert make_family(name).name == "CartPole"
-    assert family_names()[:5] == (
+    assert family_names()[:6] == (
         "CartPole",
+        "Drone",
         "Pendulum",
         "Acrobot",
         "MountainCar",

@@ -208,6 +208,18 @@ def test_a_lost_connection_to_the_cluster_is_not_a_fault_of_the_tasks():
     assert other.reason == "node"
 
 
+def test_a_cluster_that_does_not_start_is_named(monkeypatch):
+    ray = pytest.importorskip("ray")
+
+    def fail(**options):
+        raise Exception("The current node timed out during startup")  # as Ray does
+
+    monkeypatch.setattr(ray, "is_initialized", lambda: False)
+    monkeypatch.setattr(ray, "init", fail)
+    with pytest.raises(ExecutorError, match="no Ray cluster.*timed out"):
+        make_executor("ray", 1)
+
+
 def test_without_an_address_no_cluster_of_this_machine_is_used(monkeypatch):
     ray = pytest.importorskip("ray")
     from sdmbtl.execution.ray_executor import RayExecutor

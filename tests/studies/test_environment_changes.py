@@ -154,7 +154,7 @@ def test_an_edit_of_a_weather_file_must_be_accepted(tmp_path):
     _ = Study.open(tmp_path / "study").training
 
 
-def test_another_release_is_a_warning_and_an_edit_must_be_accepted(tmp_path):
+def test_an_edit_must_be_accepted(tmp_path):
     path = tmp_path / "study"
     study = Study.open(path, pendulum, space=SPACE, trainer_options=QUICK, episodes=1)
     study.run(budget=1)
@@ -166,16 +166,13 @@ def test_another_release_is_a_warning_and_an_edit_must_be_accepted(tmp_path):
         with study.store.transaction():
             study.store.set_fact(ENVIRONMENTS, records)
 
-    pretend("packages", "gymnasium", "0.9")
-    with pytest.warns(UserWarning, match=r"made with other releases: gymnasium 0\.9 -> "):
-        _ = Study.open(path).training
-    pretend("spec", "max_episode_steps", 500)
+    pretend("source", "robot", "0" * 16)
     edited = Study.open(path)
     assert edited.status()["policies"] == 1, "looking at a study is always possible"
     for use in (lambda: edited.run(budget=2), edited.evaluate, lambda: edited.trainer):
         with pytest.raises(ConfigurationError) as error:
             use()
-        assert "environment.max_episode_steps: recorded 500, now 20" in str(error.value)
+        assert "source of robot is no longer used" in str(error.value)
         assert "--accept-changes, or Study.open(path, accept_changes=True)" in str(error.value)
     assert edited.n_finished == len(edited.trials) == 1
 
@@ -190,6 +187,6 @@ def test_another_release_is_a_warning_and_an_edit_must_be_accepted(tmp_path):
     accepted.run(budget=2)
     (change,) = Study.open(path).status()["environment_changes"]
     assert change["policies"] == 1
-    assert change["changes"][0] == "environment.max_episode_steps: recorded 500, now 20"
+    assert change["changes"] == ["source of robot is no longer used"]
     assert len(accepted.store.facts()[ENVIRONMENTS]) == 2, "the first is kept"
     Study.open(path).run(budget=2)  # and nothing is asked any more

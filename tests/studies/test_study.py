@@ -709,6 +709,7 @@ def test_tell_has_the_contract_of_a_selector(tmp_path):
     with pytest.raises(DuplicateTellError, match="was reported already"):
         study.tell(trial, np.ones(6))
     assert study.tell(trial, np.ones(6), skip_if_finished=True) is reported
+    assert study.tell(trial, np.arange(12.0).reshape(6, 2)) is reported, "the same row is skipped"
     assert Study.open(path).returns.shape == (1, 6, 2)
     corrected = study.tell(trial, np.ones(6), correct=True)
     assert corrected.row.tolist() == [1.0] * 6

@@ -123,7 +123,9 @@ def test_no_contexts_and_unusable_numbers():
 
 
 class Fragile(gymnasium.Env):
-    """Ends after three steps; its reward is NaN for a = 1, and a = 2 raises in the second step."""
+    """Ends after three steps. a = 1: rewards are NaN. The second step raises for a = 2, and has an
+    observation of another shape for a = 3.
+    """
 
     observation_space = spaces.Box(-1.0, 1.0, (4,), np.float32)
     action_space = spaces.Discrete(2)
@@ -143,13 +145,14 @@ class Fragile(gymnasium.Env):
         if self.a == 2 and self.steps == 2:
             raise ZeroDivisionError("the wheel came off")
         reward = float("nan") if self.a == 1 else 2.0
-        return np.zeros(4, np.float32), reward, False, self.steps == 3, {}
+        size = 3 if self.a == 3 and self.steps == 2 else 4
+        return np.zeros(size, np.float32), reward, False, self.steps == 3, {}
 
     def close(self):
         Fragile.open_ones -= 1
 
 
-FRAGILE = FactoryFamily(Fragile, ContextSpace(a=[0.0, 1.0, 2.0]))
+FRAGILE = FactoryFamily(Fragile, ContextSpace(a=[0.0, 1.0, 2.0, 3.0]))
 
 
 def test_returns_that_are_not_finite_come_back_as_they_are():
@@ -160,15 +163,21 @@ def test_returns_that_are_not_finite_come_back_as_they_are():
 
 
 @pytest.mark.parametrize("lanes", [1, 2, 64])
-def test_a_failing_environment_is_named_and_the_others_are_played(monkeypatch, lanes):
+@pytest.mark.parametrize(
+    ("a", "error"), [(2, "ZeroDivisionError: the wheel came off"), (3, "shape")]
+)
+def test_a_failing_environment_is_named_and_the_others_are_played(monkeypatch, lanes, a, error):
     monkeypatch.setattr(rollout, "ENV_SLOTS", lanes)
     Fragile.open_ones = 0
-    evaluation = play([[0.0], [2.0], [0.0]], family=FRAGILE, episodes=2)
+    evaluation = play([[0.0], [a], [0.0]], family=FRAGILE, episodes=2)
     np.testing.assert_array_equal(evaluation.returns, [[6.0, 6.0], [np.nan, np.nan], [6.0, 6.0]])
     assert set(evaluation.errors) == {1}
-    assert "{'a': 2.0}: ZeroDivisionError: the wheel came off" in evaluation.errors[1]
+    assert f"{{'a': {a:.1f}}}: " in evaluation.errors[1]
+    assert error in evaluation.errors[1]
     assert Fragile.open_ones == 0
-    with pytest.raises(TrainingError, match=r"failed on 1 of 3 contexts. The first error: .*wheel"):
+    with pytest.raises(
+        TrainingError, match=rf"failed on 1 of 3 contexts. The first error: .*{error}"
+    ):
         evaluation.complete()
 
 

@@ -22,9 +22,13 @@ TITLES = {
 #: Marks of the table of leads.
 LEAD_MARKS = (2, 4, 8, 12)
 #: What the README's table shows.
-FIRST_DATA = ("CartPole wide", "CartPole forces", "Pendulum")
-FIRST_MARKS = (2, 4, 12)
-FIRST_METHODS = tuple(TITLES)
+FIRST_DATA = ("Pendulum", "CartPole forces", "CartPole wide")
+FIRST_TITLES = {
+    OURS: "**sdmbtl**, default study",
+    "prioritised": "one policy, extra practice where it fails",
+    "multi-task": "one policy that sees the context",
+    "generalist": "one policy on random contexts",
+}
 
 Quantity = Literal["coverage", "worst_tenth", "near_best"]
 
@@ -138,19 +142,20 @@ def _data_table(comparison: Comparison, data: str) -> str:
 
 
 def first_table(comparison: Comparison) -> str:
-    """Show the README's table: all methods on three data sets."""
-    rows = {
-        TITLES[name]: [
-            comparison.estimate(data, name, mark) for data in FIRST_DATA for mark in FIRST_MARKS
+    """Show the README's table: all methods on three data sets, in per cent."""
+    end = comparison.marks[-1]
+    found = [[comparison.estimate(data, name, end) for data in FIRST_DATA] for name in TITLES]
+    best = [max(e.mean for e in column if e is not None) for column in zip(*found, strict=True)]
+    rows = []
+    for name, estimates in zip(TITLES, found, strict=True):
+        cells = [
+            "–" if e is None else f"{100 * e.mean:.1f} ± {100 * e.half_width:.1f}"
+            for e in estimates
         ]
-        for name in FIRST_METHODS
-    }
-    heads = [
-        f"{data.removeprefix('CartPole ')}, {mark} {'unit' if mark == 1 else 'units'}"
-        for data in FIRST_DATA
-        for mark in FIRST_MARKS
-    ]
-    return _table("512 contexts each", heads, rows)
+        bold = [e is not None and e.mean == top for e, top in zip(estimates, best, strict=True)]
+        cells = [f"**{c}**" if b else c for c, b in zip(cells, bold, strict=True)]
+        rows.append([FIRST_TITLES[name], *cells])
+    return markdown_table([f"Coverage in %, {end} units of steps", *FIRST_DATA], rows)
 
 
 def lead_table(comparison: Comparison) -> str:

@@ -74,6 +74,7 @@ class DataSet:
 DATA_SETS = (
     DataSet("CartPole wide", "CartPole", "wide"),
     DataSet("CartPole forces", "CartPole", "forces"),
+    DataSet("Drone", "Drone", "delivery"),
     DataSet("Acrobot", "Acrobot"),
     DataSet("Pendulum", "Pendulum"),
     DataSet("MountainCar", "MountainCar"),

@@ -14,6 +14,7 @@ from sdmbtl.callbacks.event import Callback, Event
 from sdmbtl.callbacks.progress import RunProgress
 from sdmbtl.checks import short_text
 from sdmbtl.errors import StudyError
+from sdmbtl.software import in_notebook
 from sdmbtl.wording import printable
 
 if TYPE_CHECKING:
@@ -105,7 +106,6 @@ def make_displays(
         console = PlainConsole(stderr=True)
         if console.is_interactive:
             return [*displays, TerminalDisplay(shown, console)]
-    ipython = sys.modules.get("IPython")  # a process of a notebook has imported it
-    if progress is True or (ipython is not None and hasattr(ipython.get_ipython(), "kernel")):
+    if progress is True or in_notebook():
         displays.append(LineDisplay(shown, partial(print, file=sys.stderr, flush=True), log_every))
     return displays

@@ -49,7 +49,7 @@ class TensorBoardWriter:
         rows = self._study.selector.expected_returns
         best = np.maximum.accumulate(rows, axis=0) if len(rows) else rows
         for steps, returns in zip(self._steps(), best, strict=True):
-            self._write_study(steps, float(returns.mean()))
+            self._write_study(steps, float(self._study.space.mean(returns)))
         return self
 
     def __exit__(self, *_: object) -> None:

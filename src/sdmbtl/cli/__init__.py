@@ -8,6 +8,7 @@ import typer
 
 from sdmbtl import __version__, plugins
 from sdmbtl.cli.ask_tell import ask, renew, tell
+from sdmbtl.cli.baseline import baseline
 from sdmbtl.cli.distill import distill
 from sdmbtl.cli.environments import environments, trainers
 from sdmbtl.cli.evaluate import doctor, evaluate
@@ -73,7 +74,7 @@ def _root(
 for _panel, _commands in {
     "Train": (run, resume, status, evaluate, doctor),
     "Use": (portfolio, distill, play),
-    "Show": (report, plot, compare),
+    "Show": (report, plot, compare, baseline),
     "Train elsewhere": (ask, tell, renew),
     "Names and settings": (environments, trainers),
 }.items():

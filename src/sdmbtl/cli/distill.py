@@ -76,7 +76,7 @@ def distill(
         signals.ending_with(lambda: "Interrupted. The same command continues."),
         warnings_as_notes(),
     ):
-        progress = _Progress(signals, quiet=as_json)
+        progress = StepProgress(signals, quiet=as_json)
         if has_database(path):
             study = Study.open(path, accept_changes=accept_changes, trust=trust)
             _ = study.training  # refuses changed environments
@@ -101,7 +101,12 @@ def distill(
 
 
 def _distill_portfolio(
-    found: Portfolio, file: Path, context: Knowledge, steps: int, progress: _Progress, trust: bool
+    found: Portfolio,
+    file: Path,
+    context: Knowledge,
+    steps: int,
+    progress: StepProgress,
+    trust: bool,
 ) -> None:
     from sdmbtl.portfolio.distillation import Distiller, distill_to_file
 
@@ -126,8 +131,8 @@ def _result(
     return lines
 
 
-class _Progress:
-    """Prints the progress of a distillation, and ends it at a signal."""
+class StepProgress:
+    """Prints the progress of one training run, and ends it at a signal."""
 
     def __init__(self, signals: StopSignals, *, quiet: bool) -> None:
         self._signals, self._quiet = signals, quiet

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping
 from operator import itemgetter
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
@@ -17,6 +18,7 @@ from sdmbtl.cli.options import (
 )
 from sdmbtl.cli.output import (
     ArgumentError,
+    plain_table,
     print_json,
     print_lines,
     prints_as_notes,
@@ -25,7 +27,7 @@ from sdmbtl.cli.output import (
 )
 from sdmbtl.cli.signals import StopSignals
 from sdmbtl.console import PlainConsole
-from sdmbtl.wording import counted, coverage_text, shown_context
+from sdmbtl.wording import counted, coverage_text, figure, shown_context
 
 if TYPE_CHECKING:
     from sdmbtl.studies import Study
@@ -46,7 +48,15 @@ def evaluate(
     samples: Annotated[
         int | None,
         typer.Option(
-            metavar="N", help="Number of contexts between the targets, instead of these.", min=1
+            metavar="N", help="Number of contexts between the targets, or of each split.", min=1
+        ),
+    ] = None,
+    split: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar="NAME|FILE.toml",
+            help="train (the targets), interpolation, extrapolation, or [splits] of a file; "
+            "may be repeated.",
         ),
     ] = None,
     missing: Annotated[
@@ -59,81 +69,107 @@ def evaluate(
     as_json: JsonOption = False,
 ) -> None:
     """Play new episodes, in each context with the policy chosen for it."""
-    import numpy as np
-
-    from sdmbtl.contexts import ContextSpace, Interval
+    from sdmbtl.contexts.splits import split_contexts
     from sdmbtl.studies import Study
-    from sdmbtl.studies.describe import covered_text
-    from sdmbtl.transfer import coverage_of, mean_of
 
     study = Study.open(path, accept_changes=accept_changes, trust=trust)
     _ = study.training  # refuses a study without environments, or with changed ones
     if missing:
-        if episodes is not None or samples is not None or seed:
+        if episodes is not None or samples is not None or split or seed:
             raise ArgumentError(
                 "--missing plays the recorded episodes on the targets. Leave --episodes, "
-                "--samples and --seed out."
+                "--samples, --split and --seed out."
             )
         _evaluate_missing(study, eval_processes, as_json=as_json)
         return
-    space = study.space
-    contexts = list(space)
-    if samples is not None:  # evenly in the box, on the scale of each dimension
-        box = dict.fromkeys(space.names, Interval(0.0, 1.0))
-        units = ContextSpace.sample(samples, seed=seed, **box).targets
-        contexts = [space.context(vector) for vector in space.from_unit(units)]
+    splits: dict[str, Any] = {}
+    for name in split or ["train" if samples is None else "interpolation"]:
+        splits |= split_contexts(study.space, name, samples, seed)
     signals = StopSignals()
+    results = {}
     with (
         signals.ending_with(lambda: "Interrupted; nothing was changed."),
         warnings_as_notes(),
         prints_as_notes(),
     ):
-        returns = study.evaluate(
-            contexts,
-            episodes=episodes,
-            seed=seed,
-            eval_processes=eval_processes,
-            progress=lambda *_: signals.check(),
-        )
+        for name, contexts in splits.items():
+            returns = study.evaluate(
+                contexts,
+                episodes=episodes,
+                seed=seed,
+                eval_processes=eval_processes,
+                progress=lambda *_: signals.check(),
+            )
+            results[name] = {"split": name, "seed": seed, **_result(study, contexts, returns)}
+    if as_json:
+        listed = list(results.values())
+        print_json({"path": str(path), **({"splits": listed} if split else listed[0])})
+    elif len(results) > 1:
+        _print_splits(results)
+    else:
+        _print_split(*results.values())
+
+
+def _result(study: Study, contexts: Any, returns: Any) -> dict[str, Any]:
+    """Sum up (n, episodes) returns in contexts."""
+    from sdmbtl.transfer import coverage_of, mean_of
+
     means = returns.mean(axis=1)  # NaN where the evaluation failed
     played = [
-        {"context": context, "mean": mean}
+        {"context": study.space.context(context), "mean": mean}
         for context, mean in zip(contexts, means.tolist(), strict=True)
         if not math.isnan(mean)
     ]
-    known = means[~np.isnan(means)]
-    covered = coverage_of(known, study.selector.rows.returns, study.return_range)
-    worst = sorted(played, key=itemgetter("mean"))[:_WORST]
-    failed = len(contexts) - len(played)
-    mean, coverage = mean_of(known), study.share(mean_of(known))
-    if as_json:
-        print_json(
-            {
-                "path": str(path),
-                "contexts": "targets" if samples is None else "samples",
-                "episodes": returns.shape[1],
-                "seed": seed,
-                "count": len(played),
-                "failed": failed,
-                "mean": mean,
-                "coverage": coverage,
-                "covered": None if covered is None else covered.to_dict(),
-                "worst": worst,
-                "by_context": played,
-            }
-        )
-        return
-    where = "targets" if samples is None else "contexts between the targets"
-    episodes_each = counted(returns.shape[1], "new episode")
-    lines = [f"{episodes_each} on each of {len(played)} {where}: mean return {mean:.4g}"]
-    if failed:
-        lines.append(f"Evaluation failed on {failed} more, which are not counted")
-    if coverage is not None:
-        lines.append(f"Coverage {coverage_text(coverage)}")
-    if covered is not None and covered.known:
-        noun = "tasks" if samples is None else "contexts"
-        lines.append(covered_text(covered.worst_tenth, covered.near_best, noun))
+    weights = study.space.weights if contexts is study.space.targets else None
+    covered = coverage_of(means, study.selector.rows.returns, study.return_range, weights)
+    mean = mean_of(means, weights)
+    return {
+        "episodes": returns.shape[1],
+        "count": len(played),
+        "failed": len(contexts) - len(played),
+        "mean": mean,
+        "coverage": study.share(mean),
+        "covered": None if covered is None else covered.to_dict(),
+        "worst": sorted(played, key=itemgetter("mean"))[:_WORST],
+        "by_context": played,
+    }
+
+
+def _print_splits(results: Mapping[str, Mapping[str, Any]]) -> None:
+    """Print a row for each split."""
+    table = plain_table("split", "contexts", "mean return", "coverage", "worst tenth")
+    for name, result in results.items():
+        covered = result["covered"]
+        known = covered is not None and covered["range_known"]
+        cells = [str(result["count"]), figure(result["mean"])]
+        shares = (result["coverage"], covered["worst_tenth"]) if known else (None, None)
+        cells += ["-" if share is None else coverage_text(share) for share in shares]
+        table.add_row(name, *cells)
+    PlainConsole().print(table)
+
+
+def _print_split(result: Mapping[str, Any]) -> None:
+    """Print the summary of one split, and its worst contexts."""
+    from sdmbtl.studies.describe import covered_text
+
+    where = {
+        "train": "targets",
+        "interpolation": "contexts between the targets",
+        "extrapolation": "contexts beyond the targets",
+    }.get(result["split"], f"contexts of {result['split']}")
+    level = f"mean return {result['mean']:.4g}"
+    if result["coverage"] is not None:
+        level = f"coverage {coverage_text(result['coverage'])}, {level}"
+    episodes = counted(result["episodes"], "new episode")
+    lines = [f"{episodes} on each of {result['count']} {where}: {level}"]
+    if result["failed"]:
+        lines.append(f"Evaluation failed on {result['failed']} more, which are not counted")
+    covered = result["covered"]
+    if covered is not None and covered["range_known"]:
+        noun = "tasks" if result["split"] == "train" else "contexts"
+        lines.append(covered_text(covered["worst_tenth"], covered["within_5_percent"], noun))
     lines += ["", "Worst contexts:"]
+    worst = result["worst"]
     lines += [f"  mean return {e['mean']:.4g}: {shown_context(e['context'])}" for e in worst]
     print_lines(PlainConsole(), *lines)
 

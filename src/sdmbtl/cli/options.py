@@ -125,6 +125,11 @@ class SelectorSettings:
         metavar="NAME",
         help="Selection strategy, or module:Class of your own; auto depends on the trainer.",
     )
+    objective: str = setting(
+        "mean",
+        metavar="mean|cvar:0.1|worst|share:0.9",
+        help="Quantity to raise: mean, worst tenth, worst, or share above 90 %.",
+    )
     selector_option: list[str] | None = setting(
         None, metavar="KEY=VALUE", help="Setting of the selector."
     )
@@ -133,7 +138,11 @@ class SelectorSettings:
     def keywords(self) -> dict[str, Any]:
         """Keywords of `Study.open`."""
         options = parse_settings(self.selector_option, "--selector-option")
-        return {"selector": self.selector, "selector_options": options}
+        return {
+            "selector": self.selector,
+            "selector_options": options,
+            "objective": self.objective,
+        }
 
 
 @dataclass(frozen=True)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 import numpy as np
+import scipy
 from numpy.typing import NDArray
 
 from sdmbtl.contexts.dimension import Levels
@@ -16,6 +17,8 @@ if TYPE_CHECKING:
 
 #: A target may miss the edge of a region by this much in unit coordinates.
 EDGE = 1e-9
+#: Contexts of a grid with weights are drawn from this many times as many.
+CANDIDATES = 8
 
 
 def unit_box(
@@ -94,12 +97,17 @@ def draw_prioritised(
         returns: (N,) returns on the targets; NaN is not drawn.
     """
     inside = np.flatnonzero(targets_in(space, source) & ~np.isnan(returns))
-    again = inside[draw_lowest(returns[inside], n // 2, rng)]
+    weights = None if space.weights is None else space.weights[inside]
+    again = inside[draw_lowest(returns[inside], n // 2, rng, weights)]
     return np.vstack([space.targets[again], draw(space, source, n - len(again), rng)])
 
 
 def draw_lowest(
-    returns: NDArray[np.float64], n: int, rng: np.random.Generator, temperature: float = 0.3
+    returns: NDArray[np.float64],
+    n: int,
+    rng: np.random.Generator,
+    weights: NDArray[np.float64] | None = None,
+    temperature: float = 0.3,
 ) -> NDArray[np.intp]:
     """(n,) positions of low returns, drawn by rank as prioritised level replay does; at most all.
 
@@ -109,16 +117,35 @@ def draw_lowest(
         returns: (M,) returns; the lowest has rank 1.
         n: Number of positions.
         rng: What they are drawn with; it also decides among equals.
+        weights: (M,) factors of the probabilities; None for equal ones.
         temperature: The weight of rank r is proportional to (1 / r) ** (1 / temperature).
     """
     ranks = np.empty(len(returns))
     ranks[np.lexsort((rng.random(len(returns)), returns))] = np.arange(1, len(returns) + 1)
     # The n largest of log(weight) + Gumbel noise are a draw without replacement.
     keys = -np.log(ranks) / temperature + rng.gumbel(size=len(returns))
-    return np.argsort(-keys)[:n]
+    return np.argsort(-(keys if weights is None else keys + np.log(weights)))[:n]
 
 
 def draw(
+    space: ContextSpace, source: Source, n: int, rng: np.random.Generator
+) -> NDArray[np.float64]:
+    """(m, D) contexts to train on: of a point its own, of a region n, by the targets' weights."""
+    if space.weights is None or source.is_point:
+        return _draw_evenly(space, source, n, rng)
+    if space.is_grid:  # also between the targets, by the weight of the nearest one
+        contexts = _draw_evenly(space, source, CANDIDATES * n, rng)
+        tree = scipy.spatial.cKDTree(space.unit_targets)
+        weights = space.weights[tree.query(space.to_unit(contexts), p=1)[1]]
+    else:
+        inside = rng.permutation(np.flatnonzero(targets_in(space, source)))
+        contexts, weights = space.targets[inside], space.weights[inside]
+    sums = weights.cumsum()
+    chosen = np.searchsorted(sums, sums[-1] * (np.arange(n) + rng.random()) / n)
+    return np.asarray(contexts[chosen])
+
+
+def _draw_evenly(
     space: ContextSpace, source: Source, n: int, rng: np.random.Generator
 ) -> NDArray[np.float64]:
     """(m, D) contexts to train on: of a point its own, of a region n that fill it evenly.

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import cached_property
@@ -32,6 +33,7 @@ from sdmbtl.contexts.targets import (
     targets_as_json,
     targets_from_json,
 )
+from sdmbtl.contexts.weights import check_weights, density_weights, frequencies, weighted_mean
 from sdmbtl.errors import ContextError
 from sdmbtl.wording import shown_context
 
@@ -51,6 +53,10 @@ class ContextSpace:
         targets: Optional (N, D) array, or sequence of contexts, of the targets.
         **dimensions: For each name its values (a list, an array, `Levels`) or its bounds
             (`Interval`). `Interval` needs a target list, or use `ContextSpace.sample`.
+
+    Attributes:
+        weights: (N,) importance of the targets, with sum 1; None if all are equally important. See
+            `weighted`.
 
     Raises:
         ContextError: If a dimension or a target is not usable; the message names it.
@@ -82,6 +88,7 @@ class ContextSpace:
         self.is_grid = targets is None
         self.targets = self._grid() if targets is None else listed_targets(self, targets)
         self.targets.setflags(write=False)
+        self.weights: NDArray[np.float64] | None = None
         self._check_distinct()
 
     @classmethod
@@ -110,6 +117,57 @@ class ContextSpace:
                 f"{len(drawn)} were found. Ask for fewer, or leave out the sample for the grid."
             )
         return cls(drawn[:n], **parsed)
+
+    # -- weights -------------------------------------------------------------------------
+
+    def weighted(self, by: Any) -> ContextSpace:
+        """Return the same space with targets that are not equally important.
+
+        Means over targets, choices and draws use the weights. A target of weight 0 is left out.
+
+        Args:
+            by: (N,) weights of the targets; or by dimension a density, as `[dimensions.NAME]` of a
+                TOML file has it or as a function of values; or a list of logged contexts, of which
+                each counts for the target nearest to it.
+
+        Raises:
+            ContextError: If these are not usable.
+
+        Example:
+            >>> space = ContextSpace(mass=[1.0, 2.0, 4.0])
+            >>> space.weighted([1, 2, 1]).weights
+            array([0.25, 0.5 , 0.25])
+            >>> len(space.weighted({"mass": {"kind": "uniform", "high": 3.0}}))
+            2
+            >>> space.weighted([{"mass": 1.1}, {"mass": 3.9}, {"mass": 5.0}]).weights.round(2)
+            array([0.33, 0.67])
+        """
+        if isinstance(by, Mapping):
+            by = density_weights(self, by)
+        elif isinstance(by, list) and by and isinstance(by[0], Mapping):
+            by = frequencies(self, by)
+        weights = check_weights(by, len(self))
+        kept = np.flatnonzero(weights)
+        space = self if len(kept) == len(self) else self.subset(kept)
+        space, weights = copy.copy(space), weights[kept]
+        total = float(weights.sum())
+        space.weights = None if np.ptp(weights) == 0 else weights
+        if space.weights is not None and abs(total - 1) > 1e-12:  # read back as they were stored
+            space.weights = weights / total
+        return space
+
+    def subset(self, targets: NDArray[np.intp]) -> ContextSpace:
+        """Return the space of some of the targets, in this order, without weights."""
+        space = copy.copy(self)
+        for derived in ("unit_targets", "tie_rank", "_lookup"):
+            space.__dict__.pop(derived, None)
+        space.targets, space.is_grid, space.weights = self.targets[targets], False, None
+        space.targets.setflags(write=False)
+        return space
+
+    def mean(self, values: NDArray[np.floating]) -> Any:
+        """Mean of (..., N) values over the targets, by their weights."""
+        return weighted_mean(values, self.weights)
 
     # -- shape ---------------------------------------------------------------------------
 
@@ -366,6 +424,8 @@ class ContextSpace:
         data: dict[str, Any] = {"version": 1, "dimensions": self._described()}
         if not self.is_grid:
             data["targets"] = targets_as_json(self.targets)
+        if self.weights is not None:
+            data["weights"] = targets_as_json(self.weights[:, None])
         return data
 
     def _described(self) -> list[dict[str, Any]]:
@@ -386,7 +446,9 @@ class ContextSpace:
             )
         try:
             dimensions = {d["name"]: dimension_from_dict(d) for d in data["dimensions"]}
-            return cls(targets_from_json(data.get("targets")), **dimensions)
+            space = cls(targets_from_json(data.get("targets")), **dimensions)
+            weights = targets_from_json(data.get("weights"))
+            return space if weights is None else space.weighted(np.ravel(weights))
         except (KeyError, TypeError) as error:  # also of names that are not texts
             raise ContextError(f"This does not describe a context space: {error!r}.") from None
 
@@ -398,6 +460,7 @@ class ContextSpace:
             and self.is_grid == other.is_grid
             and self._described() == other._described()
             and np.array_equal(self.targets, other.targets)
+            and np.array_equal(np.asarray(self.weights), np.asarray(other.weights))
         )
 
     def __hash__(self) -> int:

@@ -81,7 +81,8 @@ class TargetSample:
     The targets are halved along their widest side again and again, until there are as many parts
     as the sample is large. In each part one target is drawn. As all parts are equally large, a mean
     over the sample needs no weights: it estimates the mean over all targets without bias, and with
-    less noise than targets drawn from the whole space would.
+    less noise than targets drawn from the whole space would. If the targets have weights, one is
+    drawn by them, and has the weight of its part.
 
     Args:
         space: The context space.
@@ -104,14 +105,21 @@ class TargetSample:
         parts = _equal_parts(space.unit_targets, min(size, len(space)))
         rng = np.random.default_rng(seed_sequence(seed, "target sample"))
         lengths = np.array([len(part) for part in parts])
-        drawn = np.array(
-            [part[place] for part, place in zip(parts, rng.integers(lengths), strict=True)]
-        )
+        places = rng.integers(lengths)
+        if (weights := space.weights) is not None:
+            sums = [weights[part].cumsum() for part in parts]
+            points = rng.random(len(parts))
+            places = np.array(
+                [np.searchsorted(s, u * s[-1]) for s, u in zip(sums, points, strict=True)]
+            )
+        drawn = np.array([part[place] for part, place in zip(parts, places, strict=True)])
         order = np.argsort(drawn)
         self.of = space
         self.indices: NDArray[np.intp] = drawn[order]
         self._members: list[NDArray[np.intp]] = [parts[number] for number in order]
-        self.space = ContextSpace(space.targets[self.indices], **space.dimensions)
+        self.space = space.subset(self.indices)
+        if weights is not None:
+            self.space = self.space.weighted([weights[m].sum() for m in self._members])
 
     def __len__(self) -> int:
         return len(self.indices)

@@ -11,6 +11,7 @@ from sdmbtl.checks import check_int, check_return_range, did_you_mean, short_tex
 from sdmbtl.contexts.dimension import Dimension, Interval, Levels, Range
 from sdmbtl.contexts.space import ContextSpace
 from sdmbtl.contexts.targets import check_grid
+from sdmbtl.contexts.weights import density_weights, distinct, read_log
 from sdmbtl.errors import ContextError
 from sdmbtl.foreign import check_depth, read_text
 
@@ -24,6 +25,7 @@ SpaceLike = ContextSpace | Mapping[str, Any] | str | Path
 #: Keys of a dimension: its values, and what of a Gymnasium environment they are.
 _VALUES = ("values", "low", "high", "levels", "scale", "discrete", "unit")
 _PLACE = ("path", "factor")
+_DENSITY = "density"
 
 
 def load_space(path: str | Path) -> tuple[ContextSpace, dict[str, Any]]:
@@ -42,13 +44,20 @@ def load_space(path: str | Path) -> tuple[ContextSpace, dict[str, Any]]:
         scale = "log"
         path = "unwrapped.l"      # for gym: environments: the argument or attribute that is set,
         factor = false            # or multiplied, if the values are shares of its usual value
+        density = {kind = "log-normal", median = 1.0, sigma = 0.5}    # optional: how often values
+                                  # occur: also uniform (low, high), normal (mean, sd), or
+                                  # histogram (counts, edges; without edges a count per value)
         [returns]                 # optional: lowest and highest return of an episode
         min = 0
         max = 500
         [targets]                 # optional: other targets than all combinations; ranges need no
         sample = 200              # levels then. Either this many, evenly in the box,
         seed = 0
-        list = [{mass = 1, length = 2}, {mass = 3, length = 0.1}]     # or exactly these
+        list = [{mass = 1, length = 2, weight = 3}, {mass = 3, length = 0.1}]   # or exactly these
+        logged = "contexts.csv"   # optional: weights by the frequencies of logged contexts; without
+                                  # levels, sample or list, these contexts are the targets
+        [splits.heavy]            # optional: what `sdmbtl evaluate --split FILE` takes
+        mass = [10, 20]
         [run]                     # optional: what `sdmbtl run --config FILE` takes
         env = "CartPole"
 
@@ -70,9 +79,9 @@ def load_space(path: str | Path) -> tuple[ContextSpace, dict[str, Any]]:
             "a TOML file with a table [dimensions.NAME] for each dimension."
         ) from None
     try:
-        _check_keys("The file", data, ("dimensions", "returns", "targets", "run"))
+        _check_keys("The file", data, ("dimensions", "returns", "targets", "splits", "run"))
         tables = data.get("dimensions")
-        space = _space(tables, data.get("targets"))
+        space = _space(tables, data.get("targets"), path.parent)
         return space, {**_returns(data), **_places(tables)}
     except ContextError as error:
         raise ContextError(f"{path}: {error}") from None
@@ -112,24 +121,51 @@ def read_space(given: SpaceLike) -> tuple[ContextSpace, dict[str, Any]]:
     )
 
 
-def _space(tables: object, targets: object) -> ContextSpace:
+def _space(tables: object, targets: object, folder: Path) -> ContextSpace:
     """Make the space of tables of dimensions, and of one of targets if there is one."""
-    dimensions = _dimensions(tables, is_grid=targets is None)
     if targets is None:
-        return ContextSpace(**dimensions)
-    if not isinstance(targets, Mapping) or ("sample" in targets) == ("list" in targets):
+        return _weighted(ContextSpace(**_dimensions(tables, is_grid=True)), tables)
+    made_by = {"sample", "list"} & set(targets) if isinstance(targets, Mapping) else set()
+    if not isinstance(targets, Mapping) or len(made_by) > 1 or not (made_by or "logged" in targets):
         raise ContextError(
             "[targets] is a table with 'sample', a number of targets, or with 'list', a list of "
-            f"contexts. Got {short_text(targets)} instead."
+            f"contexts; or with 'logged', a file of contexts. Got {short_text(targets)} instead."
         )
-    _check_keys("[targets]", targets, ("sample", "seed", "list"))
+    _check_keys("[targets]", targets, ("sample", "seed", "list", "logged"))
+    dimensions = _dimensions(tables, is_grid=False)
+    logged = read_log(folder / targets["logged"], dimensions) if "logged" in targets else None
     try:
         if "list" in targets:
-            return ContextSpace(targets["list"], **dimensions)
-        seed = check_int("seed", targets.get("seed", 0), low=0, error=ContextError)
-        return ContextSpace.sample(targets["sample"], seed=seed, **dimensions)
+            space = _listed(targets["list"], dimensions)
+        elif "sample" in targets:
+            seed = check_int("seed", targets.get("seed", 0), low=0, error=ContextError)
+            space = ContextSpace.sample(targets["sample"], seed=seed, **dimensions)
+        elif any(isinstance(d, Interval) for d in dimensions.values()):
+            contexts, counts = distinct(dimensions, logged or [])
+            space, logged = ContextSpace(contexts, **dimensions).weighted(counts), None
+        else:
+            space = ContextSpace(**dimensions)
+        return _weighted(space if logged is None else space.weighted(logged), tables)
     except ContextError as error:
         raise ContextError(f"[targets]: {error}") from None
+
+
+def _listed(contexts: Any, dimensions: Mapping[str, object]) -> ContextSpace:
+    """Make the space of a list of contexts, each of which may have a 'weight', usually 1."""
+    has_weights = "weight" not in dimensions and isinstance(contexts, list)
+    if not has_weights or not all(isinstance(context, dict) for context in contexts):
+        return ContextSpace(contexts, **dimensions)
+    weights = [context.pop("weight", 1.0) for context in contexts]
+    return ContextSpace(contexts, **dimensions).weighted(weights)
+
+
+def _weighted(space: ContextSpace, tables: Any) -> ContextSpace:
+    """Multiply the weights of targets by the densities of dimensions, if there are any."""
+    densities = {name: table[_DENSITY] for name, table in tables.items() if _DENSITY in table}
+    if not densities:
+        return space
+    earlier = 1.0 if space.weights is None else space.weights
+    return space.weighted(earlier * density_weights(space, densities))
 
 
 def _dimensions(tables: object, *, is_grid: bool) -> dict[str, object]:
@@ -156,7 +192,7 @@ def _dimension(table: object, *, is_grid: bool) -> Dimension:
             "A dimension is a table with 'values', or with 'low', 'high' and 'levels'. "
             f"Got {short_text(table)} instead."
         )
-    _check_keys("A dimension", table, (*_VALUES, *_PLACE))
+    _check_keys("A dimension", table, (*_VALUES, *_PLACE, _DENSITY))
     discrete = table.get("discrete")
     ranged = [key for key in ("low", "high", "levels") if key in table]
     if "values" in table:
@@ -180,7 +216,7 @@ def _dimension(table: object, *, is_grid: bool) -> Dimension:
             f"A range needs 'low', 'high' and 'levels'. {missing[0]!r} is missing. "
             "Or give 'values'."
         )
-    spaced = Range(**{k: v for k, v in table.items() if k not in ("discrete", *_PLACE)})
+    spaced = Range(**{k: v for k, v in table.items() if k not in ("discrete", *_PLACE, _DENSITY)})
     return Levels(spaced.values, scale=spaced.scale, discrete=discrete, unit=spaced.unit)
 
 

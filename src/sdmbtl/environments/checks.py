@@ -6,12 +6,13 @@ import itertools
 import json
 import re
 import warnings
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from copy import deepcopy
 from dataclasses import dataclass
 from typing import Any
 
 import gymnasium
+import numpy as np
 from gymnasium import spaces
 from gymnasium.utils.env_checker import check_env, data_equivalence
 
@@ -302,13 +303,21 @@ def _play(
     else:
         actions = [extremes[step // hold % 2] for step in range(steps)]
     observation, _ = env.reset(seed=seed, options=options)
-    # Copies: an environment may change the array that it gave.
-    yield deepcopy(observation), 0.0, False, False
+    yield _copy(observation), 0.0, False, False
     for action in actions:
         observation, reward, terminated, truncated, _ = env.step(action)
-        yield deepcopy(observation), float(reward), bool(terminated), bool(truncated)
+        yield _copy(observation), float(reward), bool(terminated), bool(truncated)
         if terminated or truncated:
             return
+
+
+def _copy(observation: Any) -> Any:
+    """Copy an observation, which an environment may change later; arrays of JAX become NumPy's."""
+    if isinstance(observation, Mapping):
+        return {name: _copy(part) for name, part in observation.items()}
+    if isinstance(observation, tuple):
+        return tuple(map(_copy, observation))
+    return np.array(observation) if hasattr(observation, "__array__") else deepcopy(observation)
 
 
 def find_difference(

@@ -1,7 +1,7 @@
 """Identity of the code that makes environments, to notice when it is no longer the same.
 
-It has four parts: hashes of one's own source code, hashes of the files that the environments are
-made from, the record of Gymnasium, and the releases of the packages.
+It has hashes of one's own source code, and of the files that the environments are made from.
+Installed packages are not part of it: the record of a study names their versions.
 """
 
 from __future__ import annotations
@@ -9,21 +9,14 @@ from __future__ import annotations
 import ast
 import hashlib
 import inspect
-import json
 import sys
 import textwrap
 from collections.abc import Mapping
 from functools import partial
-from importlib.metadata import packages_distributions
 from pathlib import Path
 from typing import Any
 
 from sdmbtl.environments.family import EnvironmentFamily
-from sdmbtl.json_data import differences
-from sdmbtl.software import versions
-
-#: Parts of Gymnasium and the packages that compute their physics.
-_PHYSICS = {"gymnasium.envs.box2d": "box2d", "gymnasium.envs.mujoco": "mujoco"}
 
 
 def identify(family: EnvironmentFamily, context: Mapping[str, float]) -> dict[str, Any]:
@@ -35,58 +28,16 @@ def identify(family: EnvironmentFamily, context: Mapping[str, float]) -> dict[st
 
     Returns:
         "source": a hash of each module of one's own, or of a function that has no module;
-        "data": a hash of the content of each file that the family's options name;
-        "spec": name, longest episode and arguments, of a registered environment;
-        "packages": the versions of what it comes from.
+        "content": a hash of each file that the family's options name.
     """
     env: Any = family.build(family.full_context(context), None)
-    registered, spec = getattr(env, "spec", None), {}
-    if registered is not None:
-        text = json.dumps(registered.kwargs, skipkeys=True, default=lambda v: type(v).__name__)
-        arguments = json.loads(text)
-        limit = registered.max_episode_steps
-        spec = {"id": registered.id, "max_episode_steps": limit, "arguments": arguments}
     maker: Any = family.made_by()
     while isinstance(maker, partial):
         maker = maker.func
     maker = maker if hasattr(maker, "__qualname__") else type(maker)
     made = type(getattr(env, "unwrapped", env))
     env.close()
-    packages = {"gymnasium"}
-    for module in (maker.__module__, made.__module__):
-        top = module.split(".")[0]
-        is_known = top in ("sdmbtl", "gymnasium")
-        packages.update([top] if is_known else packages_distributions().get(top, ()))
-        packages.update(p for part, p in _PHYSICS.items() if module.startswith(part))
-    return {
-        "source": {**_source(made), **_source(maker)},
-        "data": family.data_fingerprints(),
-        "spec": spec,
-        "packages": versions(sorted(packages), python=False),
-    }
-
-
-def compare(recorded: Mapping[str, Any], now: Mapping[str, Any]) -> tuple[list[str], list[str]]:
-    """List the differences between two identities, in words.
-
-    Returns:
-        Changes of one's own code or of the environment, and other releases of packages.
-    """
-    changes = []
-    for part, word in (("source", "source"), ("data", "content")):
-        before, after = recorded[part], now[part]
-        for name in sorted({*before, *after}):
-            if before.get(name) != after.get(name):
-                how = "has changed" if name in before else "is new"
-                changes.append(f"{word} of {name} {how if name in after else 'is no longer used'}")
-    changes += differences(recorded["spec"], now["spec"], "environment")
-    before, after = recorded["packages"], now["packages"]
-    releases = [
-        f"{name} {before.get(name, 'none')} -> {after.get(name, 'none')}"
-        for name in sorted({*before, *after})
-        if before.get(name) != after.get(name)
-    ]
-    return changes, releases
+    return {"source": {**_source(made), **_source(maker)}, "content": family.data_fingerprints()}
 
 
 def _source(maker: Any) -> dict[str, str]:

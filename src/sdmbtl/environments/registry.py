@@ -15,6 +15,7 @@ from sdmbtl.environments.acrobot import Acrobot
 from sdmbtl.environments.bipedal_walker import BipedalWalker
 from sdmbtl.environments.cartpole import CartPole
 from sdmbtl.environments.contextual import ContextualEnv
+from sdmbtl.environments.drone import Drone
 from sdmbtl.environments.factory import FactoryFamily
 from sdmbtl.environments.family import EnvironmentFamily
 from sdmbtl.environments.gymnasium_family import PREFIX, GymnasiumFamily
@@ -34,7 +35,16 @@ FamilyFactory = Callable[..., EnvironmentFamily]
 #: The families of this package by name.
 OWN: dict[str, FamilyFactory] = {
     family.name: family
-    for family in (CartPole, Pendulum, Acrobot, MountainCar, BipedalWalker, Hopper, HalfCheetah)
+    for family in (
+        CartPole,
+        Drone,
+        Pendulum,
+        Acrobot,
+        MountainCar,
+        BipedalWalker,
+        Hopper,
+        HalfCheetah,
+    )
 }
 
 #: The group of plug-ins that are families.

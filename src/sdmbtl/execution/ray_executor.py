@@ -115,7 +115,7 @@ class RayExecutor(Executor):
                         log_to_driver=False,
                         namespace="sdmbtl",
                     )
-            except (ConnectionError, RuntimeError, ValueError) as error:
+            except Exception as error:  # noqa: BLE001 (Ray raises it when a node does not start)
                 raise ExecutorError(
                     f"There is no Ray cluster to use at {self.address or 'this machine'!r}: "
                     f"{error}. Start one (ray start --head), or leave the address out."

@@ -6,9 +6,9 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 from matplotlib.axes import Axes
-from matplotlib.figure import Figure
 
 from sdmbtl.plots.colours import LINES
+from sdmbtl.plots.files import new_figure
 from sdmbtl.plots.space_map import without_mathematics
 
 if TYPE_CHECKING:
@@ -24,7 +24,7 @@ def draw_comparison(comparison: Comparison, ax: Axes | None = None) -> Axes:
         comparison: The methods.
         ax: Where to draw; on a figure of its own if left out.
     """
-    axes = Figure(SIZE, layout="constrained").subplots() if ax is None else ax
+    axes = new_figure(SIZE).subplots() if ax is None else ax
     for number, method in enumerate(comparison.methods):
         colour = LINES[number % len(LINES)]
         end = min(curve.cost[-1] for curve in method.curves)

@@ -1,4 +1,4 @@
-"""Figures as files."""
+"""Figures: new ones, and their files."""
 
 from __future__ import annotations
 
@@ -6,14 +6,25 @@ import io
 from pathlib import Path
 
 from matplotlib.axes import Axes
+from matplotlib.figure import Figure
 
 from sdmbtl.errors import FigureError
 from sdmbtl.files import write_atomically
+from sdmbtl.software import in_notebook
 
 #: Dots per inch.
 RESOLUTION = 150
 #: Formats by the ending of a file.
 FORMATS = ("pdf", "png", "svg")
+
+
+def new_figure(size: tuple[float, float]) -> Figure:
+    """Make a figure; in a notebook one of pyplot's, which appears below the cell."""
+    if in_notebook():
+        from matplotlib import pyplot as plt
+
+        return plt.figure(figsize=size, layout="constrained")
+    return Figure(figsize=size, layout="constrained")
 
 
 def save_axes(axes: Axes, path: Path) -> None:

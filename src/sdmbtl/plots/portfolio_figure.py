@@ -46,7 +46,8 @@ def portfolio_figure(portfolio: Portfolio) -> Figure:
             f"Got {len(space)} targets in {counted(space.n_dimensions, 'dimension')}."
         )
     expected = portfolio.expected_returns
-    covered = coverage_of(expected, portfolio.means, portfolio.return_range)
+    weights = portfolio.space.weights
+    covered = coverage_of(expected, portfolio.means, portfolio.return_range, weights)
     gaps = find_gaps(space, expected, None if covered is None else covered.returns)
     low = np.zeros(len(space), bool) if gaps.limit is None else expected < gaps.limit
     sources = {member.id: member.source for member in portfolio}
@@ -96,7 +97,8 @@ def _draw_legend(figure: Figure, found: SpaceMap) -> None:
 
 def _draw_curve(axes: Axes, portfolio: Portfolio) -> None:
     """Draw the coverage with the first policies, as measured; without a range, the mean return."""
-    means = [mean_of(best) for best in np.fmax.accumulate(portfolio.means, axis=0)]
+    curve = np.fmax.accumulate(portfolio.means, axis=0)
+    means = [mean_of(best, portfolio.space.weights) for best in curve]
     shares = [100 * share for mean in means if (share := portfolio.share(mean)) is not None]
     levels = np.array(shares or means)
     whole = np.array([portfolio.space.is_whole(m.source) for m in portfolio])

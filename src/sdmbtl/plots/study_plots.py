@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 from matplotlib.axes import Axes
-from matplotlib.figure import Figure
 from matplotlib.ticker import MaxNLocator
 from numpy.typing import NDArray
 
@@ -17,6 +16,7 @@ from sdmbtl.checks import known_name
 from sdmbtl.errors import StudyError
 from sdmbtl.palette import policy_colour
 from sdmbtl.plots.colours import BLUE, GREY, MAP
+from sdmbtl.plots.files import new_figure
 from sdmbtl.plots.space_map import SpaceMap, draw_star
 from sdmbtl.wording import counted, coverage_text
 
@@ -230,7 +230,7 @@ def _axes(given: Axes | None) -> Axes:
     """The given axes, or those of a new figure."""
     if given is not None:
         return given
-    return Figure(figsize=SIZE, layout="constrained").add_subplot()
+    return new_figure(SIZE).add_subplot()
 
 
 def _plain(axes: Axes) -> Axes:

@@ -234,13 +234,15 @@ class Portfolio:
 
         Args:
             known: Features of the context that are known, by name.
-            weights: (N,) probabilities of the targets before the first episode; all alike if left
-                out.
+            weights: (N,) probabilities of the targets before the first episode; in proportion to
+                the space's weights if left out.
 
         Raises:
             ContextError: If the space has no such dimension.
             PortfolioError: If these are not weights.
         """
+        if weights is None:
+            weights = self.space.weights
         shares = self._checked_weights(np.ones(len(self.space)) if weights is None else weights)
         if known:
             shares = shares * nearness(self.space, known)
@@ -397,7 +399,7 @@ class Portfolio:
     @property
     def mean_return(self) -> float:
         """Mean of `expected_returns` over the targets."""
-        return float(self.expected_returns.mean())
+        return float(self.space.mean(self.expected_returns))
 
     def share(self, value: float) -> float | None:
         """Return a return as a share of the return range; None if the range is not known."""
@@ -419,7 +421,7 @@ class Portfolio:
                 "Make the portfolio with return_range=(lowest, highest), or use tolerance=0."
             )
         allowed = tolerance * (self._width or 0.0)
-        kept = smallest_cover(self.means, allowed)
+        kept = smallest_cover(self.means, allowed, self.space.weights)
         return Portfolio(self.space, [self.members[p] for p in kept], **self._settings)
 
     # -- in words ------------------------------------------------------------------------

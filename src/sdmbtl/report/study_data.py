@@ -17,6 +17,7 @@ from sdmbtl.studies.describe import (
     detail_lines,
     gap_lines,
     headline,
+    objective_text,
     policy_problems,
     problem_lines,
     title,
@@ -86,6 +87,8 @@ def _tiles(snapshot: StudySnapshot) -> list[tuple[str, str]]:
         return []
     level = level_figure(snapshot.performance, snapshot.coverage)
     tiles = [("Mean best return" if snapshot.coverage is None else "Coverage", level)]
+    if (aim := objective_text(snapshot)) is not None:
+        tiles.append((f"Objective {snapshot.objective}", aim))
     single, random = snapshot.best_single, snapshot.random_actions
     for label, other in (("Best single policy", single), ("Random actions", random)):
         if other is not None:
@@ -94,6 +97,10 @@ def _tiles(snapshot: StudySnapshot) -> list[tuple[str, str]]:
         own = snapshot.level(network.mean_return)
         text = level_figure(own.performance, own.coverage)
         tiles.append((f"One network, context {network.context}", text))
+    for baseline in snapshot.baselines:
+        own = snapshot.level(baseline.mean_return)
+        text = level_figure(own.performance, own.coverage)
+        tiles.append((f"One policy, same steps, context {baseline.context}", text))
     if snapshot.next_gain is not None:
         tiles.append(("Another policy", gain_text(snapshot.next_gain, snapshot.known_span)))
     return tiles
@@ -119,6 +126,7 @@ def _space(space: ContextSpace) -> dict[str, Any]:
     return {
         "dimensions": dimensions,
         "targets": len(space),
+        "weights": space.weights,
         "points": [[_rounded(v) for v in point] for point in space.targets] if is_list else None,
         "units": space.unit_targets.round(5) if is_list else None,
     }

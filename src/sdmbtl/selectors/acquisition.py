@@ -12,6 +12,8 @@ import numpy as np
 import scipy
 from numpy.typing import NDArray
 
+from sdmbtl.contexts.weights import weighted_mean
+
 
 def expected_improvement(
     above: NDArray[np.floating],
@@ -40,20 +42,23 @@ def expected_improvement(
 
 
 def mean_improvement(
-    blocks: Iterable[tuple[slice, NDArray[np.float64]]], sources: int
+    blocks: Iterable[tuple[slice, NDArray[np.float64]]],
+    sources: int,
+    weights: NDArray[np.float64] | None = None,
 ) -> NDArray[np.float64]:
     """Mean over the targets of certain improvements, as `SeparableGap.advantages` yields them.
 
     Args:
         blocks: Which sources, and how far they lie above the best so far on (·, N) targets.
         sources: Number of all sources.
+        weights: (N,) importance of the targets; None if all are equally important.
 
     Returns:
         (sources,) mean improvements.
     """
     means = np.empty(sources)
     for where, above in blocks:
-        means[where] = expected_improvement(above).mean(axis=1)
+        means[where] = weighted_mean(expected_improvement(above), weights)
     return means
 
 

@@ -302,7 +302,7 @@ class Selector(ABC):
     @property
     def performance(self) -> float:
         """Mean over the targets of the highest expected return; NaN before the first row."""
-        return float(self.expected_best.mean())
+        return float(self.space.mean(self.expected_best))
 
     def remaining_gain(self, policies: int = 3) -> float | None:
         """Forecast how much the mean best return will rise by some more policies.

@@ -41,7 +41,7 @@ class NearestDistances:
     @property
     def loss(self) -> float:
         """Mean distance of a target to its nearest centroid; infinite without any."""
-        return float(self.distances.mean()) if len(self.centroids) else np.inf
+        return float(self.space.mean(self.distances)) if len(self.centroids) else np.inf
 
     def is_extended_by(self, history: History, centroids: NDArray[np.float64]) -> bool:
         """Return whether `centroids` (k, D) are these, and perhaps some more."""
@@ -61,7 +61,7 @@ class NearestDistances:
         changed = np.flatnonzero(self.distances < self._gain_distances - NEARER)
         if self._gains is None or len(changed) > len(self.space) // 3:
             nearer = self.gap.advantages(np.zeros(len(self.space)), -self.distances)
-            self._gains = mean_improvement(nearer, len(self.space))
+            self._gains = mean_improvement(nearer, len(self.space), self.space.weights)
         else:
             self._gains = self._gains - self._lost_gains(changed)
         self._gain_distances = self.distances
@@ -70,12 +70,12 @@ class NearestDistances:
     def gains(self, points: NDArray[np.float64]) -> NDArray[np.float64]:
         """(m,) by how much the loss would fall with each point (m, D) as the next centroid."""
         nearer = self.gap.advantages(np.zeros(len(points)), -self.distances, points)
-        return mean_improvement(nearer, len(points))
+        return mean_improvement(nearer, len(points), self.space.weights)
 
     def gain(self, point: NDArray[np.float64]) -> float:
         """By how much the loss would fall with this point (D,) as the next centroid."""
         nearer = self.distances + self.gap.change(point[None])[0]
-        return float(np.maximum(nearer, 0.0).mean())
+        return float(self.space.mean(np.maximum(nearer, 0.0)))
 
     def _lost_gains(self, changed: NDArray[np.intp]) -> NDArray[np.float64]:
         """(N,) what each target's gain has lost through the targets that are nearer now."""
@@ -86,8 +86,17 @@ class NearestDistances:
             where = slice(start, start + size)
             distance = -self.gap.change(units[where], units[changed])
             difference = np.maximum(before - distance, 0) - np.maximum(now - distance, 0)
-            lost[where] = difference.sum(axis=1)
-        return lost / len(self.space)
+            lost[where] = self.share_of_mean(difference, changed)
+        return lost
+
+    def share_of_mean(
+        self, values: NDArray[np.float64], targets: NDArray[np.intp] | slice = slice(None)
+    ) -> NDArray[np.float64]:
+        """(m,) contributions of (m, n) values on some targets to the mean over all."""
+        weights = self.space.weights
+        if weights is None:
+            return np.asarray(values.sum(axis=1) / len(self.space))
+        return np.asarray(values @ weights[targets])
 
 
 class RestartSearch:
@@ -138,18 +147,22 @@ class RestartSearch:
             where = slice(start, start + size)
             nearer = self.nearest.distances + self.nearest.gap.change(points[where])
             member = nearer > NEARER
-            gains[where] = np.where(member, nearer, 0.0).sum(axis=1)
+            gains[where] = self.nearest.share_of_mean(np.where(member, nearer, 0.0))
             won = member.any(axis=1)
             following[where][won] = self._medians(member[won])
-        return gains / len(self.nearest.space), following
+        return gains, following
 
     def _medians(self, member: NDArray[np.bool_]) -> NDArray[np.float64]:
         """(P, D) coordinate-wise median of each cluster; member is (P, N)."""
+        weights, counted = self.nearest.space.weights, member.astype(np.float64)
         size = member.sum(axis=1)
         lower, upper = (size + 1) // 2, size // 2 + 1
+        if weights is not None:  # the value below which half of the weight lies
+            counted *= weights
+            lower = upper = counted.sum(axis=1) * (0.5 - NEARER)
         columns = []
         for levels, one_hot in zip(self._levels, self._membership, strict=True):
-            below = np.cumsum((one_hot @ member.T.astype(np.float64)).T, axis=1)
+            below = np.cumsum((one_hot @ counted.T).T, axis=1)
             first = levels[(below >= lower[:, None]).argmax(axis=1)]
             second = levels[(below >= upper[:, None]).argmax(axis=1)]
             columns.append((first + second) / 2)

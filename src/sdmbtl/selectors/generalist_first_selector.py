@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 
 from sdmbtl.checks import check_bool, check_float, check_int, known_name
 from sdmbtl.contexts import USUAL_SAMPLING, ContextSpace, Source
+from sdmbtl.contexts.weights import weighted_mean
 from sdmbtl.errors import ExhaustedError, SelectorError
 from sdmbtl.selectors.base import SamplingLike, Selector
 from sdmbtl.selectors.choice import tie_margin
@@ -17,6 +18,7 @@ from sdmbtl.selectors.gain_location import where_gained
 from sdmbtl.selectors.history import History
 from sdmbtl.selectors.models.region_model import RegionModel, RegionRun
 from sdmbtl.selectors.trial import Proposal, Trial
+from sdmbtl.transfer import Objective
 from sdmbtl.wording import rise_in_words
 
 SeesContext = Literal["never", "always", "both"]
@@ -33,16 +35,13 @@ class _Candidate:
         source: The source.
         improvement: (N,) expected rise of the best return on each target.
         share: Share of what is missing that it is expected to remove, and its standard deviation.
+        gain: Expected rise of the linearised objective.
     """
 
     source: Source
     improvement: NDArray[np.float64]
     share: tuple[float, float]
-
-    @property
-    def gain(self) -> float:
-        """Expected rise of the mean best return."""
-        return float(self.improvement.mean())
+    gain: float
 
 
 class GeneralistFirstSelector(Selector):
@@ -61,6 +60,9 @@ class GeneralistFirstSelector(Selector):
         steps: Environment steps of a unit, of which a run takes half; None for the trainer's
             number in every run.
         sees_context: Policies see their context "never" or "always"; "both" kinds compete.
+        objective: Quantity that choices raise: "mean" of the best returns, "cvar:0.1" for the mean
+            of the worst tenth, "worst" for the lowest, or "share:0.9" for the share of the targets
+            above 90 % of the range of returns.
         reported_parents: Let policies that were only reported be parents. A study that trains has
             no weights of those.
         sampling: From how many targets on choices are computed on a sample of them, and how
@@ -80,6 +82,7 @@ class GeneralistFirstSelector(Selector):
         width: float = RegionModel.width,
         steps: int | None = None,
         sees_context: SeesContext = "never",
+        objective: str = "mean",
         reported_parents: bool = True,
         sampling: SamplingLike | None = USUAL_SAMPLING,
     ) -> None:
@@ -94,6 +97,7 @@ class GeneralistFirstSelector(Selector):
             steps = check_int("steps", steps, low=1, error=SelectorError)
         known_name("sees_context", sees_context, ("never", "always", "both"), error=SelectorError)
         self.width, self.steps, self.sees_context = width, steps, sees_context
+        self.objective = Objective.of(objective)
         self.reported_parents = check_bool(
             "reported_parents", reported_parents, error=SelectorError
         )
@@ -102,7 +106,10 @@ class GeneralistFirstSelector(Selector):
     def settings(self) -> dict[str, Any]:
         """Every setting that changes the choices."""
         names = ("width", "steps", "sees_context", "reported_parents")
-        return {name: getattr(self, name) for name in names}
+        settings = {name: getattr(self, name) for name in names}
+        return settings | (
+            {} if self.objective == Objective() else {"objective": str(self.objective)}
+        )
 
     # -- choosing ------------------------------------------------------------------------------
 
@@ -115,7 +122,8 @@ class GeneralistFirstSelector(Selector):
             return self._spread_out(history)
         best = self._expected_best(history)
         chosen = self._largest_gain(history, best)
-        gain = history.bound_gain(chosen.gain, float(best.mean()))
+        gain, before = (float(history.space.mean(v)) for v in (chosen.improvement, best))
+        gain = history.bound_gain(gain, before)
         return Proposal(
             chosen.source,
             "generalist" if self.space.is_whole(chosen.source) else "specialist",
@@ -160,7 +168,7 @@ class GeneralistFirstSelector(Selector):
         """List the policies for the whole space, each trained further."""
         runs, ceiling = self._runs(history), float(history.expected_returns.max())
         latest = {t.source.sees_context: t for t in self._parents(history) if self._is_whole(t)}
-        candidates = []
+        candidates, worth = [], self._worth(history, best)
         for trial in latest.values():
             source = self.space.whole(trial.id, self._run_steps, trial.source.sees_context)
             if not history.is_taken(source):
@@ -169,7 +177,9 @@ class GeneralistFirstSelector(Selector):
                 )
                 row = history.expected_returns[history.row_of(trial.id)]
                 after = row + share * np.maximum(ceiling - row, 0.0)
-                candidates.append(_Candidate(source, np.maximum(after - best, 0.0), (share, 0.0)))
+                rise = np.maximum(after - best, 0.0)
+                gain = float(weighted_mean(rise, worth))
+                candidates.append(_Candidate(source, rise, (share, 0.0), gain))
         return candidates
 
     def _best_specialist(self, history: History, best: NDArray[np.float64]) -> _Candidate | None:
@@ -180,7 +190,11 @@ class GeneralistFirstSelector(Selector):
         shape = self.model.shape(units[centers], units)
         missing = np.maximum(float(history.expected_returns.max()) - best, 0.0)
         shares, variances = self.model.shares(units[centers], list(self._runs(history).values()))
-        gains = shares * (shape @ missing) / len(best)
+        worth = self._worth(history, best)
+        if worth is None:
+            gains = shares * (shape @ missing) / len(best)
+        else:
+            gains = shares * (shape @ (missing * worth))
         rows = history.expected_returns[[history.row_of(trial.id) for trial in parents]]
         # The largest first, of equal ones the most central: the first that is not taken.
         margin = tie_margin(gains) or 1.0
@@ -198,8 +212,13 @@ class GeneralistFirstSelector(Selector):
             if not history.is_taken(source):
                 improvement = shares[place] * shape[place] * missing
                 share = float(shares[place]), float(np.sqrt(variances[place]))
-                return _Candidate(source, improvement, share)
+                gain = float(weighted_mean(improvement, worth))
+                return _Candidate(source, improvement, share, gain)
         return None
+
+    def _worth(self, history: History, best: NDArray[np.float64]) -> NDArray[np.float64] | None:
+        """(N,) worth of a higher return on each target for the objective; None if all are alike."""
+        return self.objective.weights(best, history.space.weights, history.range_so_far)
 
     def _centers(self, history: History) -> NDArray[np.intp]:
         """(m,) targets to compare as centres: all, or some of very many."""
@@ -259,10 +278,12 @@ class GeneralistFirstSelector(Selector):
                 if not self._is_whole(trial):
                     start, center = best, self.space.to_unit(trial.source.vector)
                     around = self.model.shape(center[None], history.space.unit_targets)[0]
+                weights = history.space.weights
+                around = around if weights is None else around * weights
                 missing = float(around @ np.maximum(ceiling - start, 0.0))
                 removed = float(around @ np.maximum(row - start, 0.0))
                 if center is None:
-                    removed = max(float((row - start).sum()), 0.0)
+                    removed = max(float(((row - start) * around).sum()), 0.0)
                 share = min(removed / missing, 1.0) if missing > 0 else 0.0
                 runs[trial.id] = RegionRun(center, share)
             best = np.maximum(best, row)
@@ -314,10 +335,10 @@ class GeneralistFirstSelector(Selector):
         if len(seen.rows) < 3:
             return None
         best = self._expected_best(seen)
-        before = float(best.mean())
+        before = float(seen.space.mean(best))
         for _ in range(policies):
             try:
                 best = best + self._largest_gain(seen, best).improvement
             except ExhaustedError:
                 break
-        return seen.bound_gain(float(best.mean()) - before, before)
+        return seen.bound_gain(float(seen.space.mean(best)) - before, before)

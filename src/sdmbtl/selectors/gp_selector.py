@@ -93,7 +93,8 @@ class GPSelector(Selector):
         best = self._best_so_far(history, gap, mean)
         beta = np.log(history.round)
         upper_bound = mean + np.sqrt(beta) * deviation
-        gains = mean_improvement(gap.advantages(upper_bound, best), len(history.space))
+        space = history.space
+        gains = mean_improvement(gap.advantages(upper_bound, best), len(space), space.weights)
         index = best_target(gains, history.free_targets(), history.space.tie_rank)
         if gains[index] <= 0:
             return self._lowest_target(best, history, "the model predicts no gain anywhere")
@@ -105,14 +106,15 @@ class GPSelector(Selector):
         def gains_of(units: NDArray[np.float64]) -> NDArray[np.float64]:
             mean, deviation = process.predict(units)
             bounds = mean + np.sqrt(beta) * deviation
-            return mean_improvement(gap.advantages(bounds, best, units), len(units))
+            return mean_improvement(gap.advantages(bounds, best, units), len(units), space.weights)
 
         finer = refine_choice(history, gains, gains_of)
         if finer is not None:
             choice = finer
             there, spread = (float(values[0]) for values in process.predict(finer.unit[None]))
         above = there + gap.change(choice.unit[None])[0] - best
-        expected = history.bound_gain(float(expected_improvement(above).mean()), float(best.mean()))
+        rise, before = (float(space.mean(v)) for v in (expected_improvement(above), best))
+        expected = history.bound_gain(rise, before)
         return Proposal(
             choice.source,
             self.name,

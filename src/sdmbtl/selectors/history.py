@@ -146,6 +146,12 @@ class History:
                 known[number : number + 1] = [trial]
         return twin
 
+    @property
+    def range_so_far(self) -> tuple[float, float]:
+        """Lowest and highest return: as known, or else as observed."""
+        returns = self.rows.returns
+        return self.return_range or (float(np.nanmin(returns)), float(np.nanmax(returns)))
+
     def bound_gain(self, gain: float, before: float) -> float:
         """A forecast of a gain, not more than the highest return leaves.
 

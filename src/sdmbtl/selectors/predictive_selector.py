@@ -73,7 +73,7 @@ class PredictiveSelector(Selector):
         best = self._expected_best(history)
         source, unit = self._best_source(history, best, free)
         improvement = self.mixture.improvement(unit, best)
-        expected = self._forecast(float(improvement.mean()), best, history)
+        expected = self._forecast(float(history.space.mean(improvement)), best, history)
         where = where_gained(improvement, history.space.unit_targets, self.space.names)
         leading, weights = self.mixture.leading, self.mixture.weights
         name = self.mixture.models[leading].name
@@ -142,7 +142,7 @@ class PredictiveSelector(Selector):
             best: (N,) best returns that it is added to.
             history: The history.
         """
-        before, returns = float(best.mean()), history.expected_returns
+        before, returns = float(history.space.mean(best)), history.expected_returns
         room = float(returns.max()) - before
         corrected = min(gain * self.mixture.realised_share, max(gain, room))
         return history.bound_gain(min(corrected, float(np.ptp(returns))), before)
@@ -204,7 +204,7 @@ class PredictiveSelector(Selector):
             _, index = self._compare_sources(seen, best, free)
             best = best + self.mixture.improvement(seen.space.unit_targets[index], best)
             free[index] = False
-        return self._forecast(float((best - start).mean()), start, seen)
+        return self._forecast(float(seen.space.mean(best - start)), start, seen)
 
     # -- rows in part --------------------------------------------------------------------------
 

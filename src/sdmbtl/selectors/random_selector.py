@@ -14,7 +14,7 @@ from sdmbtl.selectors.trial import Proposal
 
 
 class RandomSelector(Selector):
-    """Chooses uniformly at random, never the same context twice.
+    """Chooses at random, by the weights of the targets, never the same context twice.
 
     Args:
         space: The context space.
@@ -42,7 +42,9 @@ class RandomSelector(Selector):
             return Proposal(Source.at(point), self.name, "A random point of the box.")
         everything = history.whole  # a sample would offer fewer
         free = np.flatnonzero(everything.free_targets())
-        source = everything.space.source(int(rng.choice(free)))
+        weights = everything.space.weights
+        shares = None if weights is None else weights[free] / weights[free].sum()
+        source = everything.space.source(int(rng.choice(free, p=shares)))
         return Proposal(source, self.name, f"A random one of {len(free)} targets left.")
 
 

@@ -13,6 +13,7 @@ import scipy
 from numpy.typing import NDArray
 
 from sdmbtl.errors import StudyError
+from sdmbtl.studies.describe import baseline_line
 from sdmbtl.studies.directory import has_database
 from sdmbtl.studies.study import Study
 from sdmbtl.wording import counted
@@ -92,12 +93,14 @@ class Comparison:
         unit: Unit of the cost: "steps" or "policies".
         is_share: Whether these are coverages; mean returns otherwise.
         targets: Number of targets.
+        baselines: What studies with a baseline are worth, in words, by the name of the method.
     """
 
     methods: tuple[Method, ...]
     unit: str
     is_share: bool
     targets: int
+    baselines: tuple[str, ...] = ()
 
     @property
     def marks(self) -> list[float]:
@@ -111,7 +114,8 @@ class Comparison:
         best = max(self.methods, key=lambda method: method.at(mark).mean)
         others = [method for method in self.methods if method is not best]
         where = f"at {mark:,.0f} {self.unit}"
-        return [f"{best.name} against {o.name} {where}: {best.lead_over(o, mark)}" for o in others]
+        leads = [f"{best.name} against {o.name} {where}: {best.lead_over(o, mark)}" for o in others]
+        return [*leads, *self.baselines]
 
     def to_dict(self) -> dict[str, Any]:
         """Return the comparison as JSON data."""
@@ -166,7 +170,14 @@ def compare_studies(paths: Sequence[Path]) -> Comparison:
         for name, group in zip(names, opened.values(), strict=True)
     ]
     unit = "steps" if has_steps else "policies"
-    return Comparison(tuple(methods), unit, is_share, len(studies[0].space))
+    worth = [
+        f"{name}, seed {study.configuration.seed}: {baseline_line(snapshot, each)}"
+        for name, group in zip(names, opened.values(), strict=True)
+        for study in group
+        for snapshot in [study.snapshot()]
+        for each in snapshot.baselines
+    ]
+    return Comparison(tuple(methods), unit, is_share, len(studies[0].space), tuple(worth))
 
 
 def _find_studies(path: Path) -> list[Path]:
@@ -185,7 +196,7 @@ def _trace(study: Study, has_steps: bool, is_share: bool) -> CoverageCurve:
     """Trace the coverage of a study over its policies."""
     finished = [trial for trial in study.trials if trial.row is not None]
     best = np.maximum.accumulate(study.selector.expected_returns, axis=0)
-    means = best.mean(axis=1).tolist()
+    means = study.space.mean(best).tolist()
     shown = [study.share(mean) or 0.0 for mean in means] if is_share else means
     costs = [
         (t.run.steps or 0) + t.run.evaluation_steps if has_steps and t.run else 1 for t in finished

@@ -20,11 +20,11 @@ from sdmbtl.contexts import ContextSpace, read_space
 from sdmbtl.errors import ConfigurationError, DamagedStudyError, StudyError
 from sdmbtl.json_data import differences
 from sdmbtl.selectors import GeneralistFirstSelector, Selector, make_selector
-from sdmbtl.studies.selection import choose_selector
+from sdmbtl.selectors.make import resolve_auto, split_options
 
 if TYPE_CHECKING:
     from sdmbtl.environments import EnvironmentFamily
-    from sdmbtl.training import TrainerSpec
+    from sdmbtl.training import Trainer, TrainerSpec
 
 Evaluate = Literal["all", "chosen"]
 
@@ -200,11 +200,8 @@ def set_up(
         parts = {"family": training.environment, "trainer": settings}
     if return_range is not None:
         known_range = check_return_range(return_range, error=StudyError)
-    chosen = choose_selector(
-        selector["name"],
-        selector["options"],
-        None if training is None else training.make_trainer(),
-    )
+    made_trainer = None if training is None else training.make_trainer()
+    chosen = _choose_selector(selector["name"], selector["options"], made_trainer)
     if numbers.get("evaluate") is None:
         regions = env is not None and chosen["name"] == GeneralistFirstSelector.name
         numbers["evaluate"] = "chosen" if regions else "all"
@@ -223,6 +220,40 @@ def set_up(
         ) from None
     made_selector = make_selector(chosen["name"], targets, seed=made.seed, **chosen["options"])
     return Setup(configuration, made_selector, training)
+
+
+def _choose_selector(
+    name: str, options: Mapping[str, Any], trainer: Trainer | None
+) -> dict[str, Any]:
+    """Return name and options of the selector of a study.
+
+    "auto" is a generalist and specialists where policies can start from others, and single contexts
+    otherwise.
+
+    Args:
+        name: Name of the selector, or "auto".
+        options: Its settings.
+        trainer: The trainer; None if training is the caller's.
+
+    Raises:
+        StudyError: If the trainer cannot do what the selector would ask for.
+    """
+    regions = trainer is not None and trainer.starts_from_parent
+    name, own_options = split_options(name)
+    chosen, given = resolve_auto(name, regions=regions), {**own_options, **options}
+    if trainer is None or chosen != GeneralistFirstSelector.name:
+        return {"name": chosen, "options": given}
+    if not regions:
+        raise StudyError(
+            f"The trainer {trainer.name!r} cannot start from another policy, which the selector "
+            f"{chosen!r} needs. Use the trainer 'ppo', or the selector 'predictive'."
+        )
+    usual = {
+        "steps": trainer.settings().get("total_timesteps"),
+        "sees_context": "both" if trainer.adds_context else "never",
+    }
+    # The weights of policies that were trained elsewhere are not here.
+    return {"name": chosen, "options": {**usual, **given, "reported_parents": False}}
 
 
 def _trained(

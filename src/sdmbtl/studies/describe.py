@@ -8,11 +8,13 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from sdmbtl.portfolio.network import NetworkRecord
+from sdmbtl.studies.baseline import Baseline
 from sdmbtl.studies.snapshot import PolicySnapshot, StudySnapshot
 from sdmbtl.wording import (
     counted,
     coverage_text,
     duration,
+    gain_figure,
     gain_text,
     level_figure,
     whole_percent,
@@ -50,6 +52,8 @@ def headline(snapshot: StudySnapshot) -> str:
 def result_lines(snapshot: StudySnapshot) -> list[str]:
     """Say how good the policies are: sum, comparison, gaps, outlook."""
     lines = [headline(snapshot)]
+    if (level := objective_text(snapshot)) is not None:
+        lines.append(f"objective {snapshot.objective}: {level}")
     compared = []
     single, random = snapshot.best_single, snapshot.random_actions
     if single is not None and len(snapshot.finished) > 1:
@@ -59,7 +63,17 @@ def result_lines(snapshot: StudySnapshot) -> list[str]:
         compared.append(f"random actions {level_figure(random.performance, random.coverage)}")
     lines += [" · ".join(compared)] if compared else []
     lines += [network_line(snapshot, network) for network in snapshot.networks]
+    lines += [baseline_line(snapshot, baseline) for baseline in snapshot.baselines]
     return lines + gap_lines(snapshot) + outlook_lines(snapshot)
+
+
+def objective_text(snapshot: StudySnapshot) -> str | None:
+    """Show the value of an objective other than the mean; None if it is the mean, or not known."""
+    level = snapshot.objective_level
+    if snapshot.objective == "mean" or level is None:
+        return None
+    is_share = snapshot.coverage is not None or snapshot.objective.startswith("share")
+    return coverage_text(level) if is_share else f"{level:.4g}"
 
 
 def network_line(snapshot: StudySnapshot, network: NetworkRecord) -> str:
@@ -68,10 +82,25 @@ def network_line(snapshot: StudySnapshot, network: NetworkRecord) -> str:
         level_figure(level.performance, level.coverage)
         for level in map(snapshot.level, (network.mean_return, network.portfolio_return))
     )
-    steps = f"{network.steps:,} steps"
-    later = len(snapshot.finished) - network.policies
-    before = f", before the last {counted(later, 'policy', 'policies')}" if later > 0 else ""
-    return f"one network, context {network.context}: {own}, portfolio {portfolio} ({steps}{before})"
+    steps = f"{network.steps:,} steps{_before(snapshot, network.policies)}"
+    return f"one network, context {network.context}: {own}, portfolio {portfolio} ({steps})"
+
+
+def baseline_line(snapshot: StudySnapshot, baseline: Baseline) -> str:
+    """Say what the study is worth compared with one policy of the same steps."""
+    own, ours = (
+        level_figure(level.performance, level.coverage)
+        for level in map(snapshot.level, (baseline.mean_return, baseline.study_return))
+    )
+    difference = baseline.study_return - baseline.mean_return
+    error = gain_figure(baseline.standard_error, snapshot.known_span).removeprefix("+")
+    gain = gain_figure(difference, snapshot.known_span)
+    unit = "in mean return" if snapshot.known_span is None else "points"
+    return (
+        f"Worth {gain} ± {error} {unit}: {ours} in new episodes, one policy on random contexts "
+        f"{own} (context {baseline.context}, {baseline.steps:,} steps"
+        f"{_before(snapshot, baseline.policies)})."
+    )
 
 
 def gap_lines(snapshot: StudySnapshot) -> list[str]:
@@ -108,7 +137,9 @@ def detail_lines(snapshot: StudySnapshot) -> list[str]:
     if snapshot.running_process is not None:
         lines.append(f"Process {snapshot.running_process} is working on the study now.")
     budget = snapshot.stop_rules.get("budget")
-    if budget is not None:
+    if snapshot.stopped is not None and snapshot.running_process is None:
+        lines.append(f"Stopped: {snapshot.stopped}.")
+    elif budget is not None:
         done = ", all trained" if len(snapshot.finished) >= budget else ""
         lines.append(f"Budget: {counted(budget, 'policy', 'policies')}{done}.")
     return lines
@@ -203,6 +234,12 @@ def covered_text(worst_tenth: float, near_best: float, noun: str = "tasks") -> s
     """
     near = f"{whole_percent(near_best)} of the {noun} within 5 % of the best return"
     return f"Worst tenth {coverage_text(worst_tenth)}; {near}."
+
+
+def _before(snapshot: StudySnapshot, policies: int) -> str:
+    """Say how many policies were added since something was made of the first ones."""
+    later = len(snapshot.finished) - policies
+    return f", before the last {counted(later, 'policy', 'policies')}" if later > 0 else ""
 
 
 def _count(snapshot: StudySnapshot, status: str) -> int:

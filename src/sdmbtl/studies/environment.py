@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING, Any
 from sdmbtl.checks import short_text
 from sdmbtl.errors import ConfigurationError, DamagedStudyError
 from sdmbtl.studies.leases import LeaseKeeper
-from sdmbtl.wording import printable
 
 if TYPE_CHECKING:
     from sdmbtl.studies.trial_log import TrialLog
@@ -17,8 +16,6 @@ if TYPE_CHECKING:
 
 #: Under this name the identities are kept, the present one last.
 ENVIRONMENTS = "environments"
-#: Parts of an identity.
-PARTS = ("source", "data", "spec", "packages")
 
 
 def first_identity(training: TrainerSpec | None) -> dict[str, Any]:
@@ -40,25 +37,28 @@ def recorded_environments(facts: Mapping[str, Any]) -> list[dict[str, Any]]:
         DamagedStudyError: If it is something else.
     """
     records = facts.get(ENVIRONMENTS, [])
-    if not isinstance(records, list) or not all(map(_is_record, records)):
+    try:
+        for record in records:
+            compare(record["identity"], record["identity"])
+            int(record["policies"]), "; ".join(record["changes"])
+    except (AttributeError, LookupError, TypeError, ValueError):
         raise DamagedStudyError(
             "What the study has on record of its environments is damaged. Put it back from a "
             f"copy, or start a new study in another directory. Got {short_text(records)}."
-        )
-    return records
+        ) from None
+    return list(records)
 
 
-def _is_record(data: object) -> bool:
-    """Tell whether this is an entry of the record, as `first_identity` makes it."""
-    if not isinstance(data, Mapping) or not isinstance(data.get("identity"), Mapping):
-        return False
-    parts, changes = data["identity"], data.get("changes")
-    return (
-        isinstance(data.get("policies"), int)
-        and isinstance(changes, list)
-        and all(isinstance(change, str) for change in changes)
-        and all(isinstance(parts.get(part), Mapping) for part in PARTS)
-    )
+def compare(recorded: Mapping[str, Any], now: Mapping[str, Any]) -> list[str]:
+    """List the differences between two identities, in words."""
+    changes = []
+    for part in ("source", "content"):
+        before, after = recorded[part], now[part]
+        for name in sorted({*before, *after}):
+            if before.get(name) != after.get(name):
+                how = "has changed" if name in before else "is new"
+                changes.append(f"{part} of {name} {how if name in after else 'is no longer used'}")
+    return changes
 
 
 def check_identity(
@@ -70,8 +70,7 @@ def check_identity(
 ) -> None:
     """Compare the environments with those on record.
 
-    Other releases of packages are a warning; edits of one's own code must be accepted, which adds
-    the present code to the record.
+    Edits of one's own code must be accepted, which adds the present code to the record.
 
     Args:
         log: The trials of the study.
@@ -83,34 +82,25 @@ def check_identity(
         ConfigurationError: If something has changed and is not accepted.
         BusyError: If changes are accepted while another process runs the study.
     """
-    from sdmbtl.environments.identity import compare
     from sdmbtl.training import Checkpoints
 
     now, path = _identify(training), log.store.path.parent
-    changes, releases = compare(recorded["identity"], now)
-    if (changes or releases) and accept:
+    changes = compare(recorded["identity"], now)
+    if changes and not accept:
+        raise ConfigurationError(
+            f"The environments of the study in {str(path)!r} have changed since its policies were "
+            "trained:\n"
+            + "\n".join(f"  {line}" for line in changes)
+            + "\nUndo the changes, or use another directory. If returns stay comparable, continue "
+            "with --accept-changes, or Study.open(path, accept_changes=True)."
+        )
+    if changes:
         with LeaseKeeper(log.store):  # a run at work trains in the old ones
-            new = {"policies": log.n_finished, "changes": changes + releases, "identity": now}
+            new = {"policies": log.n_finished, "changes": changes, "identity": now}
             with log.store.transaction():
                 log.store.set_fact(ENVIRONMENTS, [*log.store.facts()[ENVIRONMENTS], new])
             # What was half trained in the old environments would continue in the new ones.
             Checkpoints.of_study(path).clear()
-        return
-    if changes:
-        raise ConfigurationError(
-            f"The environments of the study in {str(path)!r} have changed since its policies were "
-            "trained:\n"
-            + "\n".join(f"  {line}" for line in changes + releases)
-            + "\nUndo the changes, or use another directory. If returns stay comparable, continue "
-            "with --accept-changes, or Study.open(path, accept_changes=True)."
-        )
-    if releases:
-        warnings.warn(
-            f"The study in {str(path)!r} was made with other releases: "
-            f"{printable(', '.join(releases))}. Returns may differ. --accept-changes, or "
-            "Study.open(path, accept_changes=True), keeps the new ones on record.",
-            stacklevel=2,
-        )
 
 
 def _identify(training: TrainerSpec) -> dict[str, Any]:

@@ -168,7 +168,8 @@ class Loop:
             try:
                 trials = trials or queue.ask()
             except ExhaustedError:
-                return queue.exhausted()
+                others = ", or asked for elsewhere" if self.log.pending else ""
+                return f"every target has been trained on{others}"
             if not trials:
                 return None
             trained = [t for t in trials if self.files.state(t) == "intact"]

@@ -26,6 +26,8 @@ def network_path(folder: Path, context: str) -> Path:
 
 def recorded_networks(root: Path) -> list[NetworkRecord]:
     """Read the records of a study's networks; a damaged file is left out."""
+    if not (root / "networks").is_dir():
+        return []
     paths = [network_path(root / "networks", context) for context in CONTEXTS]
     safe = [path for path in paths if unsafe_path_reason(path, root) is None]
     return [record for path in safe if (record := read_record(path)) is not None]

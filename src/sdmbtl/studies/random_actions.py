@@ -44,10 +44,10 @@ class RandomActions:
     returns: NDArray[np.float64]
     steps: int
 
-    @property
-    def mean(self) -> float:
-        """Mean over the targets."""
-        return mean_of(mean_over_episodes(self.returns))
+    def mean(self, space: ContextSpace) -> float:
+        """Mean over the targets, by their weights."""
+        weights = None if space.weights is None else space.weights[self.targets]
+        return mean_of(mean_over_episodes(self.returns), weights)
 
     @property
     def deviation(self) -> float:
@@ -79,15 +79,17 @@ class RandomActions:
             space: The context space.
             episodes: Number of episodes behind each entry of the row.
         """
-        own = _own_return(trial)
-        if own is None:
-            return False
+        own = trial.source_return
+        if own is None and trial.row is not None and trial.index is not None:
+            own = float(trial.row[trial.index])
+        if own is None or np.isnan(own):
+            return False  # it was not evaluated where it was trained
         played = np.full(len(space), episodes) if trial.episodes is None else trial.episodes
         inside, random = space.targets_in(trial.source), self.own_returns(trial, space)
         if own > self._highest(mean_of(random), max(played[inside].sum(), 1), len(random)):
             return False
-        everywhere = own if trial.row is None else mean_of(trial.row)
-        return not everywhere > self._highest(self.mean, played.sum(), self.returns.size)
+        everywhere = own if trial.row is None else mean_of(trial.row, space.weights)
+        return not everywhere > self._highest(self.mean(space), played.sum(), self.returns.size)
 
     def _highest(self, mean: float, number: int, played: int) -> float:
         """Highest mean of this number of episodes that noise explains, by those played."""
@@ -155,12 +157,3 @@ def no_better_warning(
         f"policy {trial.id} does no better in its own {there} than random actions do (mean return "
         f"{usual:.4g}): give more steps (--steps) or other settings (--set; see sdmbtl trainers)"
     )
-
-
-def _own_return(trial: Trial) -> float | None:
-    """Mean return of a policy where it was trained; None if it was not evaluated there."""
-    if trial.source_return is not None:
-        return trial.source_return
-    if trial.row is None or trial.index is None or np.isnan(trial.row[trial.index]):
-        return None
-    return float(trial.row[trial.index])

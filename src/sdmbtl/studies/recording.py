@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import logging
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
@@ -143,7 +143,14 @@ class Recorder:
         with self.log.write_lock():
             if not self._is_ours(trial, row):
                 return
-            evaluated = self._evaluated(trial, row, played.own, errors)
+            if np.isnan(row).all():
+                first = errors[min(errors)]
+                error = f"The evaluation failed on all {len(row)} targets. The first error: {first}"
+                evaluated = self._failed(trial, error)
+            else:
+                evaluated = self.log.selector.reported_trial(
+                    trial, row, source_return=played.own, correct=True
+                ).updated(run=trial.run)
             run = training_run(evaluated)
             run = replace(run, evaluation_steps=run.evaluation_steps + played.steps)
             evaluated = evaluated.updated(run=run, episodes=episodes_behind(returns))
@@ -162,17 +169,6 @@ class Recorder:
         episodes = self.configuration.episodes
         warning = no_better_warning(evaluated, self.log.space, episodes, random)
         self.tell(Event("finished", evaluated, warning=warning))
-
-    def _evaluated(
-        self, trial: Trial, row: NDArray[np.float64], own: float | None, errors: Mapping[int, str]
-    ) -> Trial:
-        """Return the trial with its row, or failed if there is none."""
-        if not np.isnan(row).all():
-            reported = self.log.selector.reported_trial(trial, row, source_return=own, correct=True)
-            return reported.updated(run=trial.run)
-        first = errors[min(errors)]
-        error = f"The evaluation failed on all {len(row)} targets. The first error: {first}"
-        return self._failed(trial, error)
 
     def keep_lost(self, trial: Trial, error: str, retries: int) -> None:
         """Record that a worker was lost; after too many of them the trial has failed.
@@ -233,7 +229,8 @@ class Recorder:
                 trial.id,
             )
             return False
-        if now.status == trial.status and _same_row(now, trial):
+        row, before = (np.empty(0) if t.row is None else t.row for t in (now, trial))
+        if now.status == trial.status and np.array_equal(row, before, equal_nan=True):
             return True
         self.leases.tokens.pop(trial.id, None)
         _log.warning(
@@ -246,9 +243,3 @@ class Recorder:
     def _with_attributes(self, trial: Trial) -> Trial:
         """Return the trial with the attributes that others have attached meanwhile."""
         return trial.updated(attributes=self.log.trials[trial.id].attributes)
-
-
-def _same_row(one: Trial, other: Trial) -> bool:
-    if one.row is None or other.row is None:
-        return one.row is other.row
-    return np.array_equal(one.row, other.row, equal_nan=True)

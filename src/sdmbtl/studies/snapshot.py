@@ -7,17 +7,19 @@ from dataclasses import dataclass, field, fields
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from sdmbtl.errors import StructureError
 from sdmbtl.json_data import as_json
 from sdmbtl.portfolio.network import NetworkRecord
 from sdmbtl.selectors.structure_detection_selector import StructureDetectionSelector
 from sdmbtl.selectors.trial import TrainingRun, Trial
+from sdmbtl.studies.baseline import Baseline, recorded_baselines
 from sdmbtl.studies.environment import accepted_changes
 from sdmbtl.studies.networks import recorded_networks
 from sdmbtl.studies.random_actions import RandomActions, recorded_random_actions
-from sdmbtl.studies.stopping import recorded_rules
-from sdmbtl.transfer import Coverage, coverage_of, share_of_range
+from sdmbtl.studies.stopping import recorded_rules, recorded_stop
+from sdmbtl.transfer import Coverage, Objective, coverage_of, share_of_range
 from sdmbtl.transfer.gaps import Gaps, find_gaps
 from sdmbtl.wording import trained_on
 
@@ -122,6 +124,7 @@ class StudySnapshot:
         seed: The seed.
         targets: Number of targets.
         stop_rules: Stopping rules of the last run, as keywords of `Study.run`.
+        stopped: Why the last run stopped; None if it was interrupted.
         rounds: Every policy, in order.
         stale_results: Number of results that arrived after their lease had expired.
         evaluation_steps: Environment steps of evaluations and random actions.
@@ -129,10 +132,14 @@ class StudySnapshot:
         evaluated_targets: Number of targets with a return; on the others it is predicted.
         coverage: Mean best return as a share of the known range; None if that is not known.
         covered: The coverage in detail, of the known range or of the returns so far.
+        objective: Quantity that the selector raises, such as "cvar:0.1".
+        objective_level: Its value: of the kind "share" a share of the targets, otherwise a share of
+            the known range, or a return if that is not known.
         gaps: Targets that are badly covered.
         best_single: The best policy for all targets; None before the first.
         random_actions: Mean return of random actions, if measured.
         networks: Networks that were distilled from the policies.
+        baselines: Single policies with the same steps, compared with the study.
         return_range: Lowest and highest return, if known.
         return_span: Width of the range of returns, known or so far.
         structure: Structure that the selector detects in all rows.
@@ -153,6 +160,7 @@ class StudySnapshot:
     seed: int
     targets: int
     stop_rules: Mapping[str, Any]
+    stopped: str | None
     rounds: tuple[PolicySnapshot, ...]
     stale_results: int
     evaluation_steps: int
@@ -160,10 +168,13 @@ class StudySnapshot:
     evaluated_targets: int
     coverage: float | None
     covered: Coverage | None
+    objective: str
+    objective_level: float | None
     gaps: Gaps
     best_single: Level | None
     random_actions: Level | None
     networks: list[NetworkRecord]
+    baselines: list[Baseline]
     return_range: tuple[float, float] | None
     return_span: float
     structure: str | None
@@ -231,8 +242,9 @@ def take_snapshot(study: Study) -> StudySnapshot:
     facts, errors, seconds = study.store.facts(), study.store.errors(), study.store.seconds()
     random = recorded_random_actions(facts)
     rounds = _rounds(study, errors, random)
-    covered = coverage_of(best, selector.expected_returns, study.return_range)
+    covered = coverage_of(best, selector.expected_returns, study.return_range, study.space.weights)
     range_so_far = study.return_range or (None if covered is None else covered.returns)
+    objective = getattr(selector, "objective", Objective())
     stages: dict[str, float] = {}
     for each in seconds.values():
         for stage, value in each.items():
@@ -247,6 +259,7 @@ def take_snapshot(study: Study) -> StudySnapshot:
         seed=configuration.seed,
         targets=len(study.space),
         stop_rules=recorded_rules(facts),
+        stopped=recorded_stop(facts),
         rounds=rounds,
         stale_results=len(study.store.stale_results()),
         evaluation_steps=study.evaluation_steps,
@@ -254,10 +267,13 @@ def take_snapshot(study: Study) -> StudySnapshot:
         evaluated_targets=int(np.count_nonzero(~np.isnan(selector.rows.best))),
         coverage=covered.mean if covered is not None and covered.known else None,
         covered=covered,
+        objective=str(objective),
+        objective_level=_objective_level(study, objective, best, range_so_far),
         gaps=find_gaps(study.space, best, range_so_far),
         best_single=_best_single(study),
-        random_actions=None if random is None else Level(random.mean, study.share(random.mean)),
+        random_actions=None if random is None else _level(study, random.mean(study.space)),
         networks=recorded_networks(study.files.root),
+        baselines=recorded_baselines(study.files.root),
         return_range=study.return_range,
         return_span=study.return_span,
         structure=_structure(study),
@@ -286,9 +302,9 @@ def _rounds(
             outcome = {
                 "serves": int(np.count_nonzero(best_trials == trial.id)),
                 "evaluated_targets": int(np.count_nonzero(~np.isnan(trial.row))),
-                "performance": float(best.mean()),
-                "coverage": study.share(float(best.mean())),
-                "gain": float((best - before).mean()) if rows else float("nan"),
+                "performance": (mean := float(study.space.mean(best))),
+                "coverage": study.share(mean),
+                "gain": float(study.space.mean(best - before)) if rows else float("nan"),
                 "model_weights": {e["model"]: e["weight"] for e in evidence if e["rows"] == rows},
                 "probably_failed": trial.id in failed,
                 "no_better_than_random": random is not None
@@ -317,12 +333,27 @@ def _policy(
     )
 
 
+def _level(study: Study, mean_return: float) -> Level:
+    return Level(mean_return, study.share(mean_return))
+
+
+def _objective_level(
+    study: Study, objective: Objective, best: NDArray[np.float64], span: tuple[float, float] | None
+) -> float | None:
+    """Return the value of the objective as it is shown; None before the first policy."""
+    if span is None or np.isnan(best).all():
+        return None
+    value = objective.value(best, study.space.weights, span)
+    share = value if objective.kind == "share" else study.share(value)
+    return value if share is None else share
+
+
 def _best_single(study: Study) -> Level | None:
     """Return the policy with the highest expected mean over all targets; None if there is none."""
     ids = [t.id for t in study.trials if t.row is not None]
     if not ids:
         return None
-    means = study.selector.expected_returns.mean(axis=1)
+    means = study.space.mean(study.selector.expected_returns)
     best = int(means.argmax())
     return Level(float(means[best]), study.share(float(means[best])), ids[best])
 

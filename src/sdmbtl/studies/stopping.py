@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 #: Finished policies below which the gain of further ones is not estimated.
 LEAST_POLICIES = 3
 
-_FACT = "stop_rules"
+_FACT, _REASON = "stop_rules", "stopped"
 
 
 @dataclass(frozen=True)
@@ -49,11 +49,6 @@ class Standing:
     remaining_gain: Callable[[int], float | None] = lambda _: None
     range_known: bool = False
     failed: Callable[[], Collection[int]] = lambda: ()
-
-    def sound_performances(self) -> list[float]:
-        """Mean best return after each policy whose training did not fail."""
-        failed = self.failed()
-        return [value for i, value in enumerate(self.performances) if i not in failed]
 
 
 def mean_gain(performances: Sequence[float], policies: int) -> float:
@@ -164,7 +159,8 @@ class NoGain(StopRule):
         asked_for = self.min_gain * standing.span
         if len(standing.performances) < LEAST_POLICIES:
             return None
-        sound = standing.sound_performances()
+        failed = standing.failed()
+        sound = [mean for i, mean in enumerate(standing.performances) if i not in failed]
         if len(sound) < LEAST_POLICIES or mean_gain(sound, self.patience) >= asked_for:
             return None
         gain, which = standing.remaining_gain(self.patience), "expected of the next"
@@ -199,6 +195,18 @@ def record_rules(
     if min_gain is not None:
         given["patience"] = int(patience)
     store.set_fact(_FACT, given)
+
+
+def record_stop(store: StudyStore, reason: str | None) -> None:
+    """Record why a run stopped; None while one goes on."""
+    with store.transaction():
+        store.set_fact(_REASON, reason)
+
+
+def recorded_stop(facts: Mapping[str, Any]) -> str | None:
+    """Read why the last run stopped; None if it was interrupted, or there was none."""
+    reason = facts.get(_REASON)
+    return reason if isinstance(reason, str) else None
 
 
 def recorded_rules(facts: Mapping[str, Any]) -> dict[str, Any]:

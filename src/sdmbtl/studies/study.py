@@ -21,6 +21,7 @@ from sdmbtl.portfolio import Portfolio
 from sdmbtl.selectors import Trial
 from sdmbtl.selectors.base import TellOptions, TrialLike
 from sdmbtl.selectors.trial import TrainingRun
+from sdmbtl.studies.baseline import Baseline, train_baseline
 from sdmbtl.studies.configuration import Configuration, Setup, StudyOptions, set_up
 from sdmbtl.studies.directory import open_or_create_store, open_store, warn_of_network
 from sdmbtl.studies.environment import (
@@ -48,6 +49,7 @@ from sdmbtl.studies.stopping import (
     Standing,
     StopRule,
     record_rules,
+    record_stop,
     recorded_rules,
     stop_rules,
 )
@@ -137,6 +139,7 @@ class Study:
         return_range: tuple[float, float] | None = None,
         selector: str = "auto",
         selector_options: Mapping[str, Any] | None = None,
+        objective: str = "mean",
         trainer: str = "auto",
         trainer_options: Mapping[str, Any] | None = None,
         accept_changes: bool = False,
@@ -154,6 +157,8 @@ class Study:
             return_range: Lowest and highest return, before what family or file say.
             selector: Its name; "auto": "generalist-first" if policies can start from others.
             selector_options: Its settings.
+            objective: Quantity to raise: "mean", "cvar:0.1" (the worst tenth), "worst" or
+                "share:0.9" (share of the targets above 90 % of the range of returns).
             trainer: Name of the trainer.
             trainer_options: Its settings; what is left out is as the family recommends.
             accept_changes: Continue although the code of the environments was edited meanwhile.
@@ -177,11 +182,12 @@ class Study:
         if env is None and space is None:
             store = open_store(place, wait)
             return cls(path, store, accept_changes=accept_changes, trust=trust)
+        aim = {} if objective == "mean" else {"objective": objective}
         given = set_up(
             env,
             space=space,
             return_range=return_range,
-            selector={"name": selector, "options": selector_options or {}},
+            selector={"name": selector, "options": {**(selector_options or {}), **aim}},
             trainer={"name": trainer, "options": trainer_options or {}},
             options=options,
         )
@@ -294,9 +300,10 @@ class Study:
             written = [] if tensorboard is None else [TensorBoardWriter(self, tensorboard)]
             with self.store.transaction():
                 record_rules(self.store, budget, total_steps, min_gain, patience)
+            record_stop(self.store, None)
             tell = stack.enter_context(CallbackList([*shown, *written, *callbacks]))
             executor = stack.enter_context(options.opened_executor(self.training))
-            helpers = stack.enter_context(_helpers(options.eval_processes))
+            helpers = stack.enter_context(_helpers(options.eval_processes, self.trainer))
             loop = self._loop(leases, tell, executor, helpers, checkpoint_seconds, options)
             if retrain_missing:
                 loop.retrain_missing()
@@ -304,6 +311,7 @@ class Study:
             measure_random_actions(self.store, self.training, self.space, seed, executor)
             queue = TrialQueue(self.log, leases, tell, stops, budget, batch, self._standing)
             reason = loop.run(queue)
+            record_stop(self.store, reason)
         self.store.back_up()
         return reason
 
@@ -590,6 +598,24 @@ class Study:
         folder = None if out is None else Path(out)
         return load_policy(distill_study(self, context, steps, folder, progress))
 
+    def baseline(
+        self, context: Knowledge = "hidden", *, progress: Progress | None = None
+    ) -> Baseline:
+        """Train one policy on random contexts with all the steps of the study, and compare.
+
+        Both play new episodes on every target. After a kill the same call continues; once the
+        comparison is there, and the study has no more steps since, it is read.
+
+        Args:
+            context: "hidden", or "told" for a policy that sees the context.
+            progress: Called now and then; may raise to end it.
+
+        Raises:
+            StudyError: If the study has no finished policy yet.
+            TrainingError: If the training failed.
+        """
+        return train_baseline(self, context, progress)
+
     def evaluate(
         self,
         contexts: Iterable[ContextLike] | None = None,
@@ -616,7 +642,7 @@ class Study:
         Raises:
             TrainingError: If it failed on all of them.
         """
-        with _helpers(eval_processes) as helpers:
+        with _helpers(eval_processes, self.trainer) as helpers:
             played = evaluate_chosen(self, contexts, episodes, seed, helpers, progress)
         if played.errors:
             failed = played.describe_errors().rstrip(".")
@@ -644,7 +670,7 @@ class Study:
         with (
             LeaseKeeper(self.store) as leases,
             CallbackList(callbacks) as tell,
-            _helpers(eval_processes) as helpers,
+            _helpers(eval_processes, self.trainer) as helpers,
         ):
             self.refresh()
             before = count_missing(self)
@@ -835,7 +861,7 @@ class Study:
             return {position for position, number in enumerate(finished) if number in ids}
 
         return Standing(
-            performances=[float(best.mean()) for best in curve],
+            performances=[float(self.space.mean(best)) for best in curve],
             span=self.return_span,
             best_possible=known is not None
             and len(curve) > 0
@@ -850,11 +876,12 @@ class Study:
 
 
 @contextmanager
-def _helpers(processes: int | None) -> Iterator[EvaluationHelpers | None]:
-    """Make the processes that share evaluations with this one.
+def _helpers(processes: int | None, trainer: Trainer) -> Iterator[EvaluationHelpers | None]:
+    """Make the processes that share evaluations with this one; None if there are none.
 
     Args:
         processes: Number of them with this one; as many as there are cores if left out.
+        trainer: The trainer, whose evaluations may be compiled and need none.
 
     Raises:
         StudyError: If that is not a whole number >= 1.
@@ -862,8 +889,9 @@ def _helpers(processes: int | None) -> Iterator[EvaluationHelpers | None]:
     from sdmbtl.execution.machine import available_cores
     from sdmbtl.training.evaluation import EvaluationHelpers
 
-    count = available_cores() if processes is None else processes
-    if check_int("eval_processes", count, low=1, error=StudyError) == 1:
+    if processes is not None:
+        check_int("eval_processes", processes, low=1, error=StudyError)
+    if not trainer.evaluates_on_host or (count := processes or available_cores()) == 1:
         yield None
         return
     with EvaluationHelpers(count - 1) as helpers:

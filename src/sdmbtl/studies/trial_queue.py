@@ -97,11 +97,6 @@ class TrialQueue:
             self.tell(Event("waiting", trial))
         time.sleep(WAIT_FOR_OTHERS)
 
-    def exhausted(self) -> str:
-        """Return why to stop when there is nothing left to ask for."""
-        others = ", or asked for elsewhere" if self.log.pending else ""
-        return f"every target has been trained on{others}"
-
     def count_failures(self, numbers: Iterable[int]) -> None:
         """Count trials in a row that have failed.
 

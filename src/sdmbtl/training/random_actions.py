@@ -11,10 +11,9 @@ from numpy.typing import NDArray
 
 from sdmbtl.contexts import ContextSpace
 from sdmbtl.environments.family import EnvironmentFamily
-from sdmbtl.seeds import derived_seed
+from sdmbtl.seeds import derived_seed, episode_seed
 from sdmbtl.training.environment_errors import name_context_in_errors
 from sdmbtl.training.job import Evaluation
-from sdmbtl.training.rollout import episode_seed
 
 
 def play_random_actions(

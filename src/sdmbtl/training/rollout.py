@@ -21,6 +21,7 @@ from sdmbtl.environments.contextual import ContextualEnv
 from sdmbtl.environments.family import EnvironmentFamily
 from sdmbtl.errors import TrainerError, TrainingError
 from sdmbtl.policies import Policy
+from sdmbtl.seeds import episode_seed
 from sdmbtl.training.environment_errors import ENVIRONMENT_FAILURES, environment_error
 from sdmbtl.training.job import Evaluation
 from sdmbtl.training.progress import EvaluationProgress
@@ -67,11 +68,6 @@ def evaluate_in_gymnasium(
         returns[number] = np.nan
         errors[number] = str(environment_error(space.context(contexts[number]), error, env))
     return Evaluation(returns, errors, rollout.steps)
-
-
-def episode_seed(seed: int, number: int, episode: int) -> int:
-    """Return the seed of an episode: the same, whatever else is played."""
-    return int(np.random.SeedSequence([seed, number, episode]).generate_state(1)[0])
 
 
 def endless_error(steps: int) -> TrainingError:

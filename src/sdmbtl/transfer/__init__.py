@@ -2,6 +2,7 @@
 
 from sdmbtl.transfer.coverage import Coverage, coverage_of, share_of_range
 from sdmbtl.transfer.gap import SeparableGap
+from sdmbtl.transfer.objective import Objective
 from sdmbtl.transfer.return_model import ReturnModel, worth_playing
 from sdmbtl.transfer.rows import (
     ObservedRows,
@@ -14,6 +15,7 @@ from sdmbtl.transfer.slopes import SlopeMethod, Slopes, estimate_slopes
 
 __all__ = [
     "Coverage",
+    "Objective",
     "ObservedRows",
     "ReturnModel",
     "SeparableGap",

@@ -7,7 +7,10 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike
+from numpy.typing import ArrayLike, NDArray
+
+from sdmbtl.contexts.weights import weighted_mean
+from sdmbtl.transfer.objective import Objective
 
 #: The worst targets are this share of them, at least one.
 WORST = 0.1
@@ -64,7 +67,10 @@ def share_of_range(value: float, returns: tuple[float, float] | None) -> float |
 
 
 def coverage_of(
-    best: ArrayLike, seen: ArrayLike, known: tuple[float, float] | None = None
+    best: ArrayLike,
+    seen: ArrayLike,
+    known: tuple[float, float] | None = None,
+    weights: NDArray[np.float64] | None = None,
 ) -> Coverage | None:
     """Compute the coverage of targets by the best policy for each.
 
@@ -73,6 +79,7 @@ def coverage_of(
         seen: Returns seen so far, of any shape, NaN where not evaluated. The highest of them, or
             of `best`, is the best known return; without a known range, theirs is the range.
         known: Lowest and highest return of an episode, if known.
+        weights: (N,) importance of the targets; None if all are equally important.
 
     Returns:
         The coverage; None if nothing was evaluated, or all returns are equal and their range is
@@ -82,7 +89,11 @@ def coverage_of(
     >>> round(found.mean, 3), found.worst_tenth, round(found.near_best, 3), found.targets
     (0.327, 0.0, 0.667, 3)
     """
-    values = np.sort(_evaluated(best))
+    given = np.asarray(best, dtype=np.float64)
+    values = _evaluated(given)
+    if weights is not None:
+        weights = weights[~np.isnan(given)]
+        weights = weights / weights.sum()
     if not len(values):
         return None
     everything = np.concatenate([values, _evaluated(seen)])
@@ -90,12 +101,12 @@ def coverage_of(
     width = returns[1] - returns[0]
     if not width > 0:
         return None
-    worst = values[: max(1, int(np.ceil(WORST * len(values) - _ROUNDING)))]
+    worst = Objective("cvar", WORST).value(values, weights, returns)
     limit = everything.max() - (NEAR + _ROUNDING) * width
     return Coverage(
-        mean=share_of_range(float(values.mean()), returns) or 0.0,
-        worst_tenth=share_of_range(float(worst.mean()), returns) or 0.0,
-        near_best=float((values >= limit).mean()),
+        mean=share_of_range(float(weighted_mean(values, weights)), returns) or 0.0,
+        worst_tenth=share_of_range(worst, returns) or 0.0,
+        near_best=float(weighted_mean((values >= limit).astype(float), weights)),
         targets=len(values),
         returns=returns,
         known=known is not None,

@@ -269,6 +269,9 @@ def worth_playing(
     covariance, noise = model.covariance(policy, targets), model.noise
     others = np.delete(np.arange(len(model.parents)), policy)
     lead = np.zeros(len(targets))
+    weights = model.space.weights
+    if weights is not None:
+        weights = weights[targets] / weights[targets].sum()
     if len(others):
         means = model.means_at(model.space.unit_targets[targets])
         lead = np.abs(means[policy] - means[others].max(axis=0))
@@ -280,9 +283,10 @@ def worth_playing(
         if len(others):
             ratio = lead[:, None] / np.maximum(change, 1e-300)
             density = np.exp(-0.5 * np.minimum(ratio, 30.0) ** 2) / np.sqrt(2 * np.pi)
-            worth = (change * (density - ratio * scipy.special.ndtr(-ratio))).mean(axis=0)
+            rise = change * (density - ratio * scipy.special.ndtr(-ratio))
         else:
-            worth = (change**2).mean(axis=0)
+            rise = change**2
+        worth = rise.mean(axis=0) if weights is None else weights @ rise
         worth[chosen] = -np.inf
         best = int(np.argmax(worth))
         chosen.append(best)

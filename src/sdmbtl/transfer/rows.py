@@ -203,10 +203,14 @@ def as_episodes(returns: ArrayLike, space: ContextSpace) -> NDArray[np.float64]:
     return _usable(array.reshape(len(space), -1), space)
 
 
-def mean_of(values: NDArray[np.floating]) -> float:
-    """Return the mean of those that are not NaN; NaN if all are."""
-    known = values[~np.isnan(values)]
-    return float(known.mean()) if len(known) else float("nan")
+def mean_of(values: NDArray[np.floating], weights: NDArray[np.float64] | None = None) -> float:
+    """Return the mean, perhaps by weights, of those that are not NaN; NaN if all are."""
+    there = ~np.isnan(values)
+    if not there.any():
+        return float("nan")
+    if weights is None:
+        return float(values[there].mean())
+    return float(np.average(values[there], weights=weights[there]))
 
 
 def mean_over_episodes(returns: NDArray[np.float64]) -> NDArray[np.float64]:

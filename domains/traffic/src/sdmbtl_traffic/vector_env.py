@@ -15,11 +15,12 @@ from sdmbtl.contexts import ContextSpace
 from sdmbtl.contexts.observation import append_context
 from sdmbtl.errors import SdmbtlError, TrainerError
 from sdmbtl.policies import Policy
+from sdmbtl.seeds import episode_seed
 from sdmbtl.training.environment_errors import environment_error, name_context_in_errors
 from sdmbtl.training.job import Evaluation
 from sdmbtl.training.ppo.env_slots import EnvState, EpisodePlan, RolloutArrays
 from sdmbtl.training.progress import EvaluationProgress
-from sdmbtl.training.rollout import endless_error, episode_seed
+from sdmbtl.training.rollout import endless_error
 
 #: (k, A) actions for (k, I) observations.
 Act = Callable[[NDArray[np.float32]], NDArray[np.float32]]

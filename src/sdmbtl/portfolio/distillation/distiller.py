@@ -35,12 +35,11 @@ from sdmbtl.portfolio.distillation.network import (
     student_form,
 )
 from sdmbtl.portfolio.distillation.teachers import label
-from sdmbtl.seeds import seed_sequence
+from sdmbtl.seeds import episode_seed, seed_sequence
 from sdmbtl.training.checkpoint import Checkpoint, Snapshot
 from sdmbtl.training.job import Evaluation
 from sdmbtl.training.ppo.networks import arrays_of, from_arrays, start_backend
 from sdmbtl.training.progress import Progress, Report
-from sdmbtl.training.rollout import episode_seed
 
 KNOWLEDGE = ("told", "hidden")
 

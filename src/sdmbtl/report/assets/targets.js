@@ -32,9 +32,15 @@ function standing(rows) {
   return { best, who };
 }
 
+// Mean over the targets, by their weights.
 function mean(values) {
-  const there = [...values].filter((value) => !Number.isNaN(value));
-  return there.length ? there.reduce((sum, value) => sum + value, 0) / there.length : NaN;
+  let [sum, total] = [0, 0];
+  values.forEach((value, target) => {
+    if (Number.isNaN(value)) return;
+    const weight = data.space.weights ? data.space.weights[target] : 1;
+    [sum, total] = [sum + weight * value, total + weight];
+  });
+  return total ? sum / total : NaN;
 }
 
 // Number of targets that each row is best on.

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from sdmbtl.contexts.weights import weighted_mean
 from sdmbtl.errors import ModelError
 from sdmbtl.selectors.acquisition import expected_improvement
 from sdmbtl.selectors.models.failures import find_failed_runs
@@ -116,8 +117,8 @@ class ModelMixture:
             shifts,
             errors,
             np.array([fitted.variance for fitted in self._fits]),
-            float(self.improvement(source, best).mean()),
-            float(np.maximum(row - best, 0.0).mean()),
+            float(self._known.space.mean(self.improvement(source, best))),
+            float(self._known.space.mean(np.maximum(row - best, 0.0))),
         )
 
     @property
@@ -175,10 +176,12 @@ class ModelMixture:
         Returns:
             (m,) expected gains.
         """
-        size = max(1, BLOCK // len(best[targets]))
+        size, weights = max(1, BLOCK // len(best[targets])), self._known.space.weights
+        if weights is not None:
+            weights = weights[targets] / weights[targets].sum()
         blocks = (sources[start : start + size] for start in range(0, len(sources), size))
         return np.concatenate(
-            [self._improvements(block, best, targets).mean(axis=1) for block in blocks]
+            [weighted_mean(self._improvements(block, best, targets), weights) for block in blocks]
         )
 
     def _improvements(
