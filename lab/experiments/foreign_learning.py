@@ -5,7 +5,7 @@
 Neither was tuned for these environments. Both train for the same steps, keep their last policy and
 then play new episodes with their most probable actions. The packages are not among ours:
 
-    pip install minigrid gym-electric-motor gymnax flappy-bird-gymnasium panda-gym
+    pip install --no-deps minigrid gym-electric-motor gymnax flappy-bird-gymnasium panda-gym MinAtar
 
 Written to results/foreign-learning.json after every training run; finished runs are not repeated.
 """
@@ -13,9 +13,11 @@ Written to results/foreign-learning.json after every training run; finished runs
 from __future__ import annotations
 
 import argparse
+import itertools
 import time
 import warnings
 from collections.abc import Callable
+from importlib import import_module
 from typing import Any, NamedTuple
 
 import gymnasium
@@ -33,20 +35,44 @@ from sdmbtl.policies.sb3 import SB3Policy
 from sdmbtl.training import TrainingJob, make_trainer
 
 NAME = "foreign-learning"
-EPISODES, EVALUATION_SEED = 50, 12345
+EPISODES, EVALUATION_SEED = 100, 12345
 SPACE = ContextSpace(unused=[0.0, 1.0])
 
 Env = gymnasium.Env[Any, Any]
 
 
-def make_minigrid() -> Env:
-    """Cross a wall through its gap to reach a goal, seeing 7 x 7 fields ahead."""
-    import minigrid  # noqa: F401
-    from minigrid.wrappers import ImgObsWrapper
+class RandomCrossing(gymnasium.Wrapper[Any, Any, Any, Any]):
+    """Cross walls or lava through gaps to reach a goal, seeing 7 x 7 fields ahead.
 
-    wrapper: Any = ImgObsWrapper  # without types, where the package is installed
-    env: Env = wrapper(gymnasium.make("MiniGrid-SimpleCrossingS9N1-v0"))
-    return env
+    Each episode is in one of 18 contexts: three sizes, one to three rivers, walls or lava.
+    """
+
+    def __init__(self) -> None:
+        from minigrid.core.world_object import Lava, Wall
+        from minigrid.envs.crossing import CrossingEnv
+        from minigrid.wrappers import ImgObsWrapper
+
+        contexts = itertools.product((5, 7, 9), (1, 2, 3), (Wall, Lava))
+        wrapper: Any = ImgObsWrapper  # without types, where the package is installed
+        self._envs = [
+            wrapper(CrossingEnv(size=size, num_crossings=rivers, obstacle_type=obstacle))
+            for size, rivers, obstacle in contexts
+        ]
+        super().__init__(self._envs[0])
+
+    def reset(self, **options: Any) -> tuple[Any, dict[str, Any]]:
+        """Draw a context and start an episode in it."""
+        if options.get("seed") is not None:
+            self._rng = np.random.default_rng(options["seed"])
+        self.env = self._envs[self._rng.integers(len(self._envs))]
+        return self.env.reset(**{**options, "seed": int(self._rng.integers(2**31))})
+
+
+def make_minatar() -> Env:
+    """Play a small form of Breakout, by 10 x 10 x 4 images."""
+    if "MinAtar/Breakout-v1" not in gymnasium.registry:
+        import_module("minatar.gym").register_envs()
+    return TimeLimit(gymnasium.make("MinAtar/Breakout-v1"), 1000)
 
 
 def make_motor() -> Env:
@@ -123,12 +149,12 @@ class Task(NamedTuple):
 
 
 TASKS = {
-    "minigrid SimpleCrossingS9N1": Task(make_minigrid, 163_840),
-    "gym-electric-motor Cont-SC-PermExDc": Task(make_motor, 40_960),
-    "gymnax Reacher-misc": Task(lambda: GymnaxEnv("Reacher-misc"), 81_920),
-    "gymnax Breakout-MinAtar": Task(lambda: GymnaxEnv("Breakout-MinAtar"), 102_400),
-    "flappy-bird-gymnasium FlappyBird": Task(make_flappy_bird, 102_400),
-    "panda-gym PandaReachDense": Task(make_panda, 20_480),
+    "minigrid Crossing, 18 contexts": Task(RandomCrossing, 163_840),
+    "gym-electric-motor Cont-SC-PermExDc": Task(make_motor, 20_480),
+    "gymnax Reacher-misc": Task(lambda: GymnaxEnv("Reacher-misc"), 20_480),
+    "flappy-bird-gymnasium FlappyBird": Task(make_flappy_bird, 51_200),
+    "panda-gym PandaReachDense": Task(make_panda, 10_240),
+    "MinAtar Breakout": Task(make_minatar, 51_200),
 }
 
 
@@ -169,8 +195,8 @@ def main() -> None:
     chosen = [name for name in TASKS if any(part in name for part in arguments.only)]
     wanted = [
         (name, trainer, seed)
-        for seed in range(arguments.seeds)
         for name in chosen
+        for seed in range(arguments.seeds)
         for trainer in arguments.trainer
     ]
     for name, trainer, seed in wanted:

@@ -36,9 +36,9 @@ def jax_env():
     return make_trainer("ppo", family, family.space("wide"), chunk=2, **settings)
 
 
-def gymnasium_env():
+def gymnasium_env(**given):
     family = FactoryFamily(make_pendulum, ContextSpace(gravity=[5.0, 10.0]))
-    settings = {**SETTINGS, "minibatch_size": 40, "eval_every": 2, "eval_episodes": 1}
+    settings = {**SETTINGS, "minibatch_size": 40, "eval_every": 2, "eval_episodes": 1, **given}
     return make_trainer("ppo", family, family.space(), **settings)
 
 
@@ -47,10 +47,11 @@ def jobs_for(trainer, number):
     return [TrainingJob(targets[[n, -1 - n]], seed=n) for n in range(number)]
 
 
-@pytest.fixture(params=["jax", "jax, two together", "gymnasium"])
+@pytest.fixture(params=["jax", "jax, two together", "gymnasium", "recurrent"])
 def run(request):
     """A specification and jobs that are trained together."""
-    trainer = gymnasium_env() if request.param == "gymnasium" else jax_env()
+    forms = {"gymnasium": gymnasium_env, "recurrent": lambda: gymnasium_env(recurrent=True)}
+    trainer = forms.get(request.param, jax_env)()
     jobs = jobs_for(trainer, 2 if "two" in request.param else 1)
     return TrainerSpec.of(trainer), jobs
 

@@ -46,6 +46,14 @@ def run(
         Path | None,
         typer.Option(metavar="DIR", help="Directory of the study.", show_default="runs/ENV"),
     ] = None,
+    start: Annotated[
+        Path | None,
+        typer.Option(
+            "--from",
+            metavar="FILE",
+            help="First policy, already trained: a policy file, or for sb3 an archive (.zip).",
+        ),
+    ] = None,
     seed: SeedOption = 0,
     seeds: Annotated[
         int | None,
@@ -76,6 +84,8 @@ def run(
 
             with prints_as_notes():  # an environment is made, and tried
                 study = Study.open(path, environment.make_family(env), seed=own_seed, **keywords)
+                if start is not None:
+                    study.start_from(start)
             _run(study, stop, output, execution, signals)
 
 

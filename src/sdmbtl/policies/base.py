@@ -49,10 +49,13 @@ class Policy(ABC):
     Attributes:
         sees_context: True if observations end with the unit coordinates of the context, as those
             of an environment that is made with `observe_context` do.
+        remembers: True if `act` takes a state after the observation and returns the next one after
+            the action; see `DistilledPolicy`.
     """
 
     kind: ClassVar[str]
     sees_context: bool = False
+    remembers: bool = False
 
     @abstractmethod
     def act(self, observation: ArrayLike) -> Any:

@@ -79,6 +79,8 @@ class DistilledPolicy(Policy):
         memory: The recurrent unit, if it is not.
         observation_space: Space of observations that are not vectors of floats: they are
             flattened.
+        sees_context: Observations are vectors that end with the unit coordinates of the context;
+            `flatten` gives the entries before those.
 
     Raises:
         PolicyError: If these do not fit together.
@@ -93,6 +95,7 @@ class DistilledPolicy(Policy):
         dimensions: Mapping[str, Dimension] | None = None,
         memory: GatedUnit | None = None,
         observation_space: spaces.Space[Any] | None = None,
+        sees_context: bool = False,
     ) -> None:
         from sdmbtl.environments.flattening import FlatObservations
         from sdmbtl.policies.action_code import ActionCode
@@ -103,12 +106,15 @@ class DistilledPolicy(Policy):
                 f"memory. Got {dimensions}, {memory} and {head.action_space}."
             )
         self.head, self.memory = head, memory
+        self.sees_context, self.remembers = bool(sees_context), memory is not None
         self.dimensions = None if dimensions is None else dict(dimensions)
         self.observation_space = observation_space
         self.code = ActionCode(head.action_space)
         self._flatten = None if observation_space is None else FlatObservations(observation_space)
         self.state_size = (
-            len(self.dimensions or ()) if memory is None else memory.size + self.code.size
+            sum(d.columns for d in (self.dimensions or {}).values())
+            if memory is None
+            else memory.size + self.code.size
         )
         if memory is None:
             self.observation_size = head.observation_size - self.state_size
@@ -116,7 +122,8 @@ class DistilledPolicy(Policy):
             _check_memory(memory, head)
             self.observation_size = len(memory.shift) - self.code.size
         sized = self.observation_size if self._flatten is None else self._flatten.size
-        if not 0 <= sized == self.observation_size:
+        fits = sized <= self.observation_size if sees_context else sized == self.observation_size
+        if not fits or self.observation_size < 0:
             raise PolicyError(
                 f"The network is made for {self.observation_size} observed numbers, and the "
                 f"observation space has {sized}."
@@ -145,8 +152,8 @@ class DistilledPolicy(Policy):
                 f"This network is told its context: {', '.join(self.dimensions)}. Missing: "
                 f"{', '.join(missing)}. Call start(context)."
             )
-        units = [d.to_unit(context[name]) for name, d in self.dimensions.items()]
-        return np.array(units, dtype=np.float32)
+        units = [d.encode(np.array(d.read(context[name]))) for name, d in self.dimensions.items()]
+        return np.concatenate(units).astype(np.float32)
 
     def act(self, observation: ArrayLike, state: ArrayLike | None = None) -> Any:
         """Return the action and the next state, for one observation or a batch of them.
@@ -163,8 +170,8 @@ class DistilledPolicy(Policy):
         """
         x: Array = (
             np.asarray(observation, np.float32)
-            if self._flatten is None
-            else self._flatten(observation)
+            if self.sees_context
+            else (self.flatten(observation))
         )
         if state is None:
             state = np.broadcast_to(self.start(), (*x.shape[:-1], self.state_size))
@@ -185,6 +192,22 @@ class DistilledPolicy(Policy):
         action = self.head.act(hidden)
         return action, np.concatenate((hidden, self.code(action)), axis=-1)
 
+    def flatten(self, observation: Any) -> Array:
+        """Turn a plain observation, or a batch, into vectors to which the context is appended."""
+        if self._flatten is not None:
+            return self._flatten(observation)
+        return np.asarray(observation, np.float32)
+
+    def acting(self) -> DistilledPolicy:
+        """Return the policy without critic and statistics."""
+        return DistilledPolicy(
+            self.head.acting(),
+            dimensions=self.dimensions,
+            memory=self.memory,
+            observation_space=self.observation_space,
+            sees_context=self.sees_context,
+        )
+
     def to_onnx(self) -> bytes:
         """Return the policy as an ONNX file; see `make_distilled_onnx`."""
         from sdmbtl.policies.onnx_graph import make_distilled_onnx
@@ -203,7 +226,9 @@ class DistilledPolicy(Policy):
         from sdmbtl.policies.spaces import space_to_json
 
         observed = self.observation_space
+        told = {"sees_context": True} if self.sees_context else {}
         return {
+            **told,
             "head": self.head.description(),
             "dimensions": None
             if self.dimensions is None
@@ -229,6 +254,7 @@ class DistilledPolicy(Policy):
             dimensions=dimensions,
             memory=memory,
             observation_space=None if observed is None else space_from_json(observed),
+            sees_context=description.get("sees_context", False),
         )
 
 

@@ -16,6 +16,8 @@ from sdmbtl.policies.base import Policy
 if TYPE_CHECKING:
     from gymnasium import spaces
 
+    from sdmbtl.policies.images import ImageShape
+
 #: Where observations that are normalised in training are cut off.
 OBSERVATION_LIMIT = 10.0
 
@@ -32,7 +34,8 @@ class MlpPolicy(Policy):
     """Tanh layers; the largest output is a discrete action, or the outputs are a continuous one.
 
     Args:
-        weights: For each layer its (inputs, outputs) matrix.
+        weights: For each layer its (inputs, outputs) matrix; before these for each convolution
+            its (k, k, channels, outputs) kernels, if there is an `image`.
         biases: For each layer its (outputs,) vector.
         shift: (O,) subtracted from an observation, and
         scale: (O,) multiplied with the difference, before the first layer.
@@ -50,6 +53,7 @@ class MlpPolicy(Policy):
             `bounds` in each entry.
         sees_context: Observations are vectors that end with the unit coordinates of the context;
             `flatten` gives the entries before those.
+        image: Shape of the image that observations begin with; None if nothing is convolved.
     """
 
     kind = "mlp"
@@ -69,6 +73,7 @@ class MlpPolicy(Policy):
         observation_space: spaces.Space[Any] | None = None,
         action_space: spaces.Space[Any] | None = None,
         sees_context: bool = False,
+        image: ImageShape | None = None,
     ) -> None:
         self.weights = [np.asarray(w, dtype=np.float32) for w in weights]
         self.biases = [np.asarray(b, dtype=np.float32) for b in biases]
@@ -80,7 +85,7 @@ class MlpPolicy(Policy):
         self.observations_seen = observations_seen
         self.return_statistics = return_statistics
         self.observation_space, self.action_space = observation_space, action_space
-        self.sees_context = bool(sees_context)
+        self.sees_context, self.image = bool(sees_context), image
         outputs = self._check_shapes()
         self._flat: Callable[[Any], NDArray[np.float32]] = _as_floats
         self._actions: Callable[[NDArray[np.float32]], Any] = self._plain_actions
@@ -113,9 +118,9 @@ class MlpPolicy(Policy):
                 "A policy needs one or more layers, each with weights and biases. Got "
                 f"{len(self.weights)} weights and {len(self.biases)} biases instead."
             )
-        _count_outputs("critic", self.critic, self.observation_size)
+        _count_outputs("critic", self.critic, self.observation_size, self.image)
         actor = list(zip(self.weights, self.biases, strict=True))
-        return _count_outputs("actor", actor, self.observation_size)
+        return _count_outputs("actor", actor, self.observation_size, self.image)
 
     @property
     def observation_size(self) -> int:
@@ -143,9 +148,8 @@ class MlpPolicy(Policy):
         x = (x - self.shift) * self.scale
         if self.limit is not None:
             x = np.clip(x, -self.limit, self.limit)
-        for weight, bias in zip(self.weights[:-1], self.biases[:-1], strict=True):
-            x = np.tanh(x @ weight + bias)
-        outputs: NDArray[np.float32] = x @ self.weights[-1] + self.biases[-1]
+        layers = list(zip(self.weights, self.biases, strict=True))
+        outputs: NDArray[np.float32] = forward(layers, x, self.image)
         return outputs
 
     def flatten(self, observation: Any) -> NDArray[np.float32]:
@@ -189,6 +193,7 @@ class MlpPolicy(Policy):
             observation_space=self.observation_space,
             action_space=self.action_space,
             sees_context=self.sees_context,
+            image=self.image,
         )
 
     def description(self) -> dict[str, Any]:
@@ -206,6 +211,8 @@ class MlpPolicy(Policy):
                 described[name] = space_to_json(space)
         if self.sees_context:
             described["sees_context"] = True
+        if self.image is not None:
+            described["image"] = self.image.to_json()
         return described
 
     @classmethod
@@ -217,7 +224,11 @@ class MlpPolicy(Policy):
         layers = range(check_int("layers", description["layers"], low=1, error=PolicyError))
         critic = [i for i in range(len(arrays)) if f"critic_weight_{i}" in arrays]
         seen, statistics = arrays.get("observations_seen"), arrays.get("return_statistics")
-        given = {}
+        given: dict[str, Any] = {}
+        if "image" in description:
+            from sdmbtl.policies.images import ImageShape
+
+            given["image"] = ImageShape(*description["image"])
         for name in ("observation_space", "action_space"):
             if name in description:
                 from sdmbtl.policies.spaces import space_from_json
@@ -240,10 +251,37 @@ class MlpPolicy(Policy):
         )
 
 
+def forward(layers: Sequence[tuple[Any, Any]], x: Any, image: ImageShape | None = None) -> Any:
+    """Compute the outputs of a network of NumPy or JAX: tanh layers, of which the last is linear.
+
+    Args:
+        layers: Weights and biases; first those of convolutions, if the inputs begin with an image.
+        x: (..., I) inputs.
+        image: Shape of that image.
+    """
+    xp = x.__array_namespace__()
+    if image is not None:
+        from sdmbtl.policies.images import convolve
+
+        x = convolve([layer for layer in layers if layer[0].ndim == 4], x, image)
+        layers = [layer for layer in layers if layer[0].ndim == 2]
+    for weight, bias in layers[:-1]:
+        x = xp.tanh(x @ weight + bias)
+    return x @ layers[-1][0] + layers[-1][1]
+
+
 def _count_outputs(
-    what: str, layers: Sequence[tuple[NDArray[np.float32], NDArray[np.float32]]], inputs: int
+    what: str,
+    layers: Sequence[tuple[NDArray[np.float32], NDArray[np.float32]]],
+    inputs: int,
+    image: ImageShape | None,
 ) -> int:
+    if image is not None:
+        kernels = [weight.shape for weight, _ in layers if weight.ndim == 4]
+        inputs += image.n_features(kernels) - image.size
     for number, (weight, bias) in enumerate(layers):
+        if image is not None and weight.ndim == 4 and bias.shape == weight.shape[3:]:
+            continue
         if weight.ndim != 2 or weight.shape[0] != inputs or bias.shape != weight.shape[1:]:
             raise PolicyError(
                 f"Layer {number} of the {what} must have weights of shape ({inputs}, outputs) and "

@@ -143,8 +143,11 @@ def make_distilled_onnx(policy: DistilledPolicy) -> bytes:
         state = state._replace(name=graph.apply("Concat", hidden, code, axis=-1))
     told = "unit coordinates of the context: " + ", ".join(policy.dimensions or ())
     text = told if policy.is_told else "zeros at the first step, then next_state"
+    seen = "observation"
+    if policy.sees_context:
+        seen += ", then the unit coordinates of the context"
     inputs = {
-        "observation": (kind, policy.observation_size, "observation"),
+        "observation": (kind, policy.observation_size, seen),
         "state": (kind, policy.state_size, text),
     }
     return graph.to_bytes(inputs, {"action": action, "next_state": state})
@@ -157,11 +160,38 @@ def add_outputs(graph: Graph, policy: MlpPolicy, x: str) -> str:
         limit = np.float32(policy.limit)
         x = graph.apply("Clip", x, -limit, limit)
     layers = list(zip(policy.weights, policy.biases, strict=True))
+    if policy.image is not None:
+        x = _add_convolutions(graph, policy, x)
+        layers = [layer for layer in layers if layer[0].ndim == 2]
     for number, (weight, bias) in enumerate(layers):
         x = graph.apply("Add", graph.apply("MatMul", x, weight), bias)
         if number < len(layers) - 1:
             x = graph.apply("Tanh", x)
     return x
+
+
+def _add_convolutions(graph: Graph, policy: MlpPolicy, x: str) -> str:
+    """Add the convolutions of the image that inputs begin with; see `convolve`."""
+    from sdmbtl.policies.images import stride
+
+    image = policy.image
+    assert image is not None  # noqa: S101 (the caller has looked)
+    ends = np.array([image.size]), np.array([policy.observation_size])
+    seen = graph.apply("Slice", x, np.array([0]), ends[0], np.array([-1]))
+    others = graph.apply("Slice", x, *ends, np.array([-1]))
+    height, width, channels = image.height, image.width, image.channels
+    if image.channels_first:
+        seen = graph.apply("Reshape", seen, np.array([-1, channels, height, width]))
+    else:
+        seen = graph.apply("Reshape", seen, np.array([-1, height, width, channels]))
+        seen = graph.apply("Transpose", seen, perm=[0, 3, 1, 2])
+    for weight, bias in zip(policy.weights, policy.biases, strict=True):
+        if weight.ndim == 4:
+            kernels = np.ascontiguousarray(weight.transpose(3, 2, 0, 1))
+            seen = graph.apply("Conv", seen, kernels, bias, strides=[stride(len(weight))] * 2)
+            seen = graph.apply("Relu", seen)
+    flat = graph.apply("Flatten", graph.apply("Transpose", seen, perm=[0, 2, 3, 1]))
+    return graph.apply("Concat", flat, others, axis=-1)
 
 
 def add_actions(graph: Graph, policy: MlpPolicy, outputs: str) -> Actions:

@@ -6,10 +6,14 @@ among a few known ones, never imported: a file from elsewhere runs no code.
 
 from __future__ import annotations
 
+import io
 import json
 import re
+import zipfile
 from collections.abc import Mapping
 from importlib import import_module
+from pathlib import Path
+from pickle import UnpicklingError
 from typing import Any, NamedTuple, Self
 
 import numpy as np
@@ -18,6 +22,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from sdmbtl.checks import known_name, short_text
 from sdmbtl.errors import MissingPackageError, PolicyError
+from sdmbtl.foreign import MAX_BYTES
 from sdmbtl.policies.base import MISFITS, Policy
 from sdmbtl.policies.mlp import ReturnStatistics
 from sdmbtl.policies.spaces import space_from_json, space_to_json
@@ -251,6 +256,26 @@ class SB3Policy(Policy):
             ReturnStatistics(*arrays[_RETURNS].tolist()) if _RETURNS in arrays else None,
             sees_context=description.get("sees_context", False),
         )
+
+
+def read_archive(path: Path) -> dict[str, torch.Tensor]:
+    """Read the weights in an archive of stable-baselines3; nothing in it is unpickled but tensors.
+
+    Raises:
+        PolicyError: If it is damaged, too large, or something else.
+        FileNotFoundError: If it is not there.
+    """
+    try:
+        with zipfile.ZipFile(path) as archive:
+            if archive.getinfo("policy.pth").file_size > MAX_BYTES:
+                raise PolicyError(f"The weights in {str(path)!r} are too large.")
+            content = io.BytesIO(archive.read("policy.pth"))
+        weights: dict[str, torch.Tensor] = torch.load(content, "cpu", weights_only=True)
+    except (KeyError, RuntimeError, UnpicklingError, zipfile.BadZipFile) as error:
+        raise PolicyError(
+            f"{str(path)!r} is not an archive of stable-baselines3, or it is damaged ({error})."
+        ) from None
+    return weights
 
 
 def _check_sizes(arguments: Mapping[str, Any], weights: Mapping[str, torch.Tensor]) -> None:

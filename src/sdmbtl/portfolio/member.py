@@ -49,23 +49,34 @@ class Actor(Protocol):
 
 
 class ContextPolicy:
-    """A policy that was trained to see the context, in one context.
+    """A policy in one context, on plain observations.
 
     Args:
-        policy: Takes observations that end with the context's unit coordinates.
+        policy: Sees the context's unit coordinates after an observation, or remembers, or both.
         units: (D,) the coordinates.
     """
 
     def __init__(self, policy: Policy, units: NDArray[np.float64]) -> None:
         self.policy = policy
         self.units = units
+        self._state: Any = None
+
+    def reset(self) -> None:
+        """Forget the episode before: call it at the beginning of each one, if it remembers."""
+        self._state = None
 
     def act(self, observation: ArrayLike) -> Any:
         """Return the action for a plain observation, or the actions for a batch of them."""
-        return self.policy.act(self.observed(observation))
+        seen = self.observed(observation)
+        if not self.policy.remembers:
+            return self.policy.act(seen)
+        action, self._state = self.policy.act(seen, self._state)  # type: ignore[call-arg]
+        return action
 
-    def observed(self, observation: ArrayLike) -> NDArray[Any]:
-        """Return the (O + D,) numbers that the policy sees, or (n, O + D) of a batch."""
+    def observed(self, observation: ArrayLike) -> Any:
+        """Return what the policy sees: the (O + D,) numbers, or (n, O + D) of a batch."""
+        if not self.policy.sees_context:
+            return observation
         seen: NDArray[Any] = append_context(self.policy.flatten(observation), self.units)
         return seen
 

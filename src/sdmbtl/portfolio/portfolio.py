@@ -292,7 +292,7 @@ class Portfolio:
             PortfolioError: If it was trained elsewhere, so that it is not here.
         """
         policy = self.policy(member)
-        if not policy.sees_context:
+        if not policy.sees_context and not policy.remembers:
             return policy
         return ContextPolicy(policy, self.space.to_unit(self.space.vector(context)))
 
@@ -306,6 +306,11 @@ class Portfolio:
         actor = self._actors.get(key)
         if actor is None:
             actor = self.policy_for(context)
+            if isinstance(actor, ContextPolicy) and actor.policy.remembers:
+                raise PortfolioError(
+                    "The policy for this context has a memory, which act() cannot keep apart for "
+                    "each episode. Take policy_for(context), and call its reset() before each one."
+                )
             if len(self._actors) >= MOST_REMEMBERED:
                 self._actors.clear()
             self._actors[key] = actor
@@ -543,7 +548,7 @@ class Portfolio:
                 )
                 if not low <= value <= high
             )
-            words += f" Outside of the box, so less certain: {beyond}."
+            words += f" Outside of the space, so less certain: {beyond or 'not valid'}."
         return words
 
     def _summary(self) -> str:

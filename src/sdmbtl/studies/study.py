@@ -6,6 +6,7 @@ import warnings
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import ExitStack, contextmanager
 from dataclasses import asdict, replace
+from hashlib import sha256
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, Self, Unpack, overload
 
@@ -16,7 +17,7 @@ from sdmbtl.callbacks import Callback, CallbackList, TensorBoardWriter, make_dis
 from sdmbtl.checks import check_float, check_int
 from sdmbtl.contexts import ContextLike, ContextSpace
 from sdmbtl.errors import DuplicateTellError, SelectorError, StudyError, UnknownTrialError
-from sdmbtl.policies import load_policy
+from sdmbtl.policies import load_policy, policy_bytes
 from sdmbtl.portfolio import Portfolio
 from sdmbtl.selectors import Trial
 from sdmbtl.selectors.base import TellOptions, TrialLike
@@ -314,6 +315,49 @@ class Study:
             record_stop(self.store, reason)
         self.store.back_up()
         return reason
+
+    def start_from(self, path: str | Path) -> Trial:
+        """Take a policy that was trained elsewhere as the first one, with 0 steps.
+
+        It is evaluated by the next `run`, and others may start from it.
+
+        Args:
+            path: A policy file; for the trainer "sb3" also an archive of stable-baselines3.
+
+        Returns:
+            Its trial. In a study that began with the same file, nothing is changed.
+
+        Raises:
+            StudyError: If the study began otherwise, or its selector does.
+            TrainerError: If the trainer cannot start from the policy.
+        """
+        policy = self.trainer.read_start(Path(path))
+        content = policy_bytes(policy, {"id": 0, "from": Path(path).name})
+        with self.log.write_lock():
+            if self.trials:
+                first = self.trials[0]
+                if first.run is not None and first.run.policy_sha256 == sha256(content).hexdigest():
+                    return first
+                raise StudyError(
+                    f"The study in {str(self.path)!r} began with another policy. Make a new study "
+                    "to start from this one."
+                )
+            (trial,) = self.log.selector.next_trials(1)
+            if not self.space.is_whole(trial.source):
+                raise StudyError(
+                    f"The selector {self.log.selector.name!r} begins with a single context, and "
+                    "not with a policy for all. Use the selector 'generalist-first'."
+                )
+            if trial.source.sees_context != policy.sees_context:
+                seen = "always" if policy.sees_context else "both"
+                raise StudyError(
+                    "The policy and the study differ in whether the context is seen. Set the "
+                    f"selector option sees_context={seen}."
+                )
+            run = TrainingRun(steps=0, policy_sha256=self.files.write(trial.id, content))
+            trial = trial.updated(run=run, reason=f"Given: {Path(path).name}.")
+            self.log.record(trial)
+        return trial
 
     def _loop(
         self,

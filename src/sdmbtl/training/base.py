@@ -7,6 +7,7 @@ import logging
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from functools import partial
+from pathlib import Path
 from typing import Any, ClassVar
 
 import numpy as np
@@ -18,7 +19,7 @@ from sdmbtl.contexts import ContextSpace
 from sdmbtl.environments.checks import check_spaces_are_constant
 from sdmbtl.environments.family import EnvironmentFamily
 from sdmbtl.errors import TrainerError, TrainingError
-from sdmbtl.policies import Policy
+from sdmbtl.policies import Policy, load_policy
 from sdmbtl.training.checkpoint import Checkpoint
 from sdmbtl.training.environment_errors import check_step, name_context_in_errors
 from sdmbtl.training.job import Evaluation, Training, TrainingJob, context_array
@@ -105,6 +106,34 @@ class Trainer(ABC):
             TrainingError: If a training run failed.
             TrainerError: If the set-up is wrong, so that no run could succeed.
         """
+
+    def read_start(self, path: Path) -> Policy:
+        """Read a policy that was trained elsewhere, and from which training can start.
+
+        Args:
+            path: A policy file of this package.
+
+        Raises:
+            TrainerError: If training cannot start from it.
+            PolicyError: If it is damaged.
+            FileNotFoundError: If it is not there.
+        """
+        if path.suffix == ".zip":
+            raise TrainerError(
+                f"{str(path)!r} is an archive, as stable-baselines3 writes it, and the trainer "
+                f"{self.name!r} starts from policy files of sdmbtl. Use the trainer 'sb3'."
+            )
+        policy = load_policy(path)
+        self.check_start(policy)
+        return policy
+
+    def check_start(self, policy: Policy) -> None:
+        """Refuse a policy that training cannot start from.
+
+        Raises:
+            TrainerError: If it is of another form.
+        """
+        raise TrainerError(f"The trainer {self.name!r} cannot start from {policy!r}.")
 
     def check_spaces(self, observations: spaces.Space[Any], actions: spaces.Space[Any]) -> None:
         """Refuse observations or actions that this trainer can do nothing with.

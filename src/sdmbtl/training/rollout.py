@@ -117,6 +117,7 @@ class _Rollout:
         self._waiting = deque(numbers)
         self._done = 0
         self._observations: Any = None
+        self._state: NDArray[np.float32] | None = None  # of a policy that remembers
         self._units, self._contexts = units, np.zeros(ENV_SLOTS, np.intp)
 
     def play(
@@ -136,7 +137,7 @@ class _Rollout:
                     break
                 slots[place] = slot
             while slots:
-                actions = policy.act(self._seen_by(policy))
+                actions = self._act(policy)
                 for place, slot in list(slots.items()):
                     if not self._step(place, slot, actions[place], time_limit, endless_after):
                         continue
@@ -150,6 +151,14 @@ class _Rollout:
         finally:
             for slot in slots.values():
                 _close(slot.env)
+
+    def _act(self, policy: Policy) -> Any:
+        """Return the actions in all slots."""
+        seen = self._seen_by(policy)
+        if not policy.remembers:
+            return policy.act(seen)
+        actions, self._state = policy.act(seen, self._state)  # type: ignore[call-arg]
+        return actions
 
     def _seen_by(self, policy: Policy) -> Any:
         """Return the observations of all slots, with their contexts if the policy sees them."""
@@ -199,6 +208,8 @@ class _Rollout:
                     self._observations = _batch_of_observations(env)
                 _write(self._observations, place, observation)
                 self._contexts[place] = number
+                if self._state is not None:
+                    self._state[place] = 0.0
                 # Nobody sees what a contextual environment adds.
                 return _Slot(number, episode, env, env.inner.step)
             except TrainerError:

@@ -11,6 +11,7 @@ import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager
 from functools import partial
+from pathlib import Path
 from typing import Any
 
 import gymnasium
@@ -33,7 +34,13 @@ from sdmbtl.environments.family import EnvironmentFamily
 from sdmbtl.environments.flattening import FlatObservations
 from sdmbtl.errors import PolicyError, TrainerError, TrainingError, error_text
 from sdmbtl.policies import Policy
-from sdmbtl.policies.sb3 import SB3Policy, algorithm_class, classes_from_names, policy_class_of
+from sdmbtl.policies.sb3 import (
+    SB3Policy,
+    algorithm_class,
+    classes_from_names,
+    policy_class_of,
+    read_archive,
+)
 from sdmbtl.training.base import Trainer
 from sdmbtl.training.best_policy import BestPolicy
 from sdmbtl.training.checkpoint import Checkpoint
@@ -327,6 +334,45 @@ class SB3Trainer(Trainer):
         # Without a logger of ours, every run would leave a folder for temporary files.
         model.set_logger(Logger(folder=None, output_formats=[]))
         return model
+
+    def read_start(self, path: Path) -> Policy:
+        """Read a policy file, or the weights in an archive that stable-baselines3 has saved.
+
+        The archive's pickled settings are not read: those of this trainer have to fit.
+        """
+        if path.suffix != ".zip":
+            return super().read_start(path)
+        weights = read_archive(path)
+        with self._untrained() as model:
+            fresh = self.policy_of(model, sees_context=False)
+        if fresh.normalization is not None:
+            raise TrainerError(
+                f"{str(path)!r} has no statistics of observations. Set norm_obs=false to start "
+                "from it."
+            )
+        made = fresh.algorithm, fresh.policy, fresh.policy_kwargs
+        try:
+            return SB3Policy(*made, fresh.observation_space, fresh.action_space, weights)
+        except (PolicyError, RuntimeError) as error:
+            raise TrainerError(
+                f"{str(path)!r} does not fit {self.algorithm} on {self.family.name}: {error} Set "
+                "'algorithm' and 'policy_kwargs' to those of the archive."
+            ) from None
+
+    def check_start(self, policy: Policy) -> None:
+        """Refuse a policy of another algorithm, network or environment."""
+        with self._untrained() as model:
+            self._start_from_parent(model, policy)
+
+    @contextmanager
+    def _untrained(self) -> Iterator[BaseAlgorithm]:
+        """Make a model as a training run begins with, for as long as it is looked at."""
+        with _isolated(0):
+            environments = self._environments(TrainingJob(self.space.targets[:1], 0), 0)
+            try:
+                yield self._model(environments, 0, self.total_timesteps)
+            finally:
+                environments.close()
 
     def _start_from_parent(self, model: BaseAlgorithm, parent: Policy) -> None:
         """Give a new model the weights and the statistics of a parent.

@@ -24,24 +24,22 @@ from sdmbtl.policies import MlpPolicy
 from sdmbtl.policies.action_code import ActionCode
 from sdmbtl.policies.distilled import DistilledPolicy, GatedUnit
 from sdmbtl.policies.mlp import OBSERVATION_LIMIT
-from sdmbtl.training.ppo.networks import Layers, forward, orthogonal
+from sdmbtl.training.ppo.networks import (
+    MEMORY,
+    Layers,
+    Recurrent,
+    forward,
+    initial_memory,
+    orthogonal,
+    remember,
+    remember_along,
+)
 
 #: What a student knows of its context.
 Knowledge = Literal["told", "hidden"]
 
 #: Units of the hidden layers of a student that is told the context.
 LAYERS = (128, 128)
-#: Hidden numbers of a student that is not.
-MEMORY = 64
-
-
-class Recurrent(NamedTuple):
-    """Weights of the recurrent unit; see `GatedUnit`."""
-
-    inputs: jax.Array
-    hidden: jax.Array
-    bias: jax.Array
-    candidate_bias: jax.Array
 
 
 class Weights(NamedTuple):
@@ -87,7 +85,11 @@ class StudentForm:
     @property
     def n_extra(self) -> int:
         """E, the inputs after the observation: the context, or the code of the last action."""
-        return self.code.size if self.dimensions is None else len(self.dimensions)
+        return (
+            self.code.size
+            if self.dimensions is None
+            else sum(d.columns for d in self.dimensions.values())
+        )
 
     @property
     def n_inputs(self) -> int:
@@ -104,11 +106,7 @@ class StudentForm:
         ]
         if not self.memory:
             return Weights(layers, None)
-        inputs, hidden = (
-            jnp.asarray(np.hstack([orthogonal(rng, n, MEMORY) for _ in range(3)]))
-            for n in (self.n_inputs, MEMORY)
-        )
-        return Weights(layers, Recurrent(inputs, hidden, jnp.zeros(3 * MEMORY), jnp.zeros(MEMORY)))
+        return Weights(layers, initial_memory(rng, self.n_inputs))
 
     def make_policy(self, student: Student) -> DistilledPolicy:
         """Make the policy of a student, which learned codes, in arrays of NumPy."""
@@ -173,27 +171,9 @@ def act_along(student: Student, x: jax.Array, h: jax.Array) -> jax.Array:
     weights = student.weights
     x = normalize(x, student.scaling)
     if weights.recurrent is not None:
-        recurrent = weights.recurrent
-
-        def step(h: jax.Array, from_x: jax.Array) -> tuple[jax.Array, jax.Array]:
-            h = remember(recurrent, from_x, h)
-            return h, h
-
-        from_inputs = x @ recurrent.inputs + recurrent.bias
-        _, along = jax.lax.scan(step, h, from_inputs.swapaxes(0, 1))
-        x = along.swapaxes(0, 1)
-    return forward(weights.layers, x)
-
-
-def remember(recurrent: Recurrent, from_x: jax.Array, h: jax.Array) -> jax.Array:
-    """Return the next (..., H) hidden numbers; `from_x` is the part of the inputs."""
-    size = h.shape[-1]
-    from_h = h @ recurrent.hidden
-    gates = jax.nn.sigmoid(from_x[..., : 2 * size] + from_h[..., : 2 * size])
-    reset, update = gates[..., :size], gates[..., size:]
-    inner = from_h[..., 2 * size :] + recurrent.candidate_bias
-    candidate = jnp.tanh(from_x[..., 2 * size :] + reset * inner)
-    return candidate + update * (h - candidate)
+        x = remember_along(weights.recurrent, x.swapaxes(0, 1), h).swapaxes(0, 1)
+    outputs: jax.Array = forward(weights.layers, x)
+    return outputs
 
 
 def scaling_of(inputs: NDArray[np.float32]) -> Scaling:

@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from sdmbtl.errors import PolicyError
 from sdmbtl.policies import MlpPolicy
 from sdmbtl.policies.action_code import ActionCode
 from sdmbtl.portfolio.member import Actor, ContextPolicy
@@ -18,6 +19,8 @@ def label(teacher: Actor, observations: Any, code: ActionCode) -> NDArray[np.flo
     Of discrete actions they are the probabilities with which the teacher drew them in its training,
     if it knows them: these also say how much an action matters.
     """
+    if isinstance(teacher, ContextPolicy) and teacher.policy.remembers:
+        raise PolicyError("A policy with a memory cannot teach. Export the portfolio instead.")
     if code.sizes is not None:
         policy = teacher
         if isinstance(teacher, ContextPolicy):

@@ -31,7 +31,6 @@ from sdmbtl.training.ppo.learner import (
 from sdmbtl.training.ppo.networks import (
     RunningStats,
     Weights,
-    forward,
     normalize,
     update_stats,
 )
@@ -220,7 +219,7 @@ class CompiledPPO:
             parameters = _take_rows(tasks.parameters, env_state.task)
             seen = self._observe(env_state.state, env_state.task, tasks)
             obs = self._normalize(seen, state.obs_stats)
-            outputs = forward(weights.actor, obs)
+            outputs = weights.act(obs)
             action, log_prob = self.distribution.sample(outputs, weights.log_std, act_key)
             next_state, reward, terminated = jax.vmap(environment.step)(
                 env_state.state, action, parameters
@@ -247,7 +246,7 @@ class CompiledPPO:
             state.ended.total + jnp.where(done, total, 0.0).sum(), state.ended.number + done.sum()
         )
         trajectory = Trajectory(obs, next_obs, reward, terminated, done)
-        advantage, value_target = estimate_advantages(weights.critic, trajectory, settings)
+        advantage, value_target = estimate_advantages(weights, trajectory, settings)
         transitions = Transition(obs, action, log_prob, advantage, value_target)
         return env_state, transitions, seen.reshape(-1, seen.shape[-1]), ended
 
@@ -298,7 +297,7 @@ class CompiledPPO:
         def step(carry: _Episodes) -> _Episodes:
             elapsed_steps, states, total, length, done = carry
             obs = self._normalize(self._observe(states, each, tasks), obs_stats)
-            actions = self.distribution.best(forward(weights.actor, obs))
+            actions = self.distribution.best(weights.act(obs))
             states, rewards, terminated = jax.vmap(self.environment.step)(
                 states, actions, parameters
             )

@@ -214,6 +214,7 @@ class _GymnasiumSlot:
         self._limit = plan.max_episode_steps or math.inf
         self._env: Any = None
         self._flatten = None if plan.observations.is_plain else plan.observations
+        self._size = plan.observations.size + plan.sees_context * plan.space.n_dimensions
         self._is_discrete = False
         self._context: dict[str, float] = {}
         self._coordinates: NDArray[np.float64] | None = None
@@ -281,7 +282,8 @@ class _GymnasiumSlot:
             observation = self._flatten(observation)
         if self._coordinates is not None:
             observation = append_context(observation, self._coordinates)
-        seen = self._arrays.obs[row, self._slot]
+        # A recurrent policy's last action follows, which the slots do not know.
+        seen = self._arrays.obs[row, self._slot, : self._size]
         if np.shape(observation) != seen.shape:
             raise ValueError(
                 f"an observation has shape {np.shape(observation)}, but the observation space "

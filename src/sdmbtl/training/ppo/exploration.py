@@ -9,7 +9,9 @@ from gymnasium import spaces
 from numpy.typing import NDArray
 
 from sdmbtl.environments.flattening import FlatActions
-from sdmbtl.policies.mlp import OBSERVATION_LIMIT
+from sdmbtl.policies.action_code import ActionCode
+from sdmbtl.policies.distilled import GatedUnit
+from sdmbtl.policies.mlp import OBSERVATION_LIMIT, forward
 from sdmbtl.training.ppo.env_slots import EnvSlots
 from sdmbtl.training.ppo.networks import TINY, RunningStats, Weights
 
@@ -24,18 +26,31 @@ class ExploringActor:
         weights: Weights of the policy.
         obs_stats: Statistics of the observations; None if these are not normalised.
         sizes: Numbers of possibilities of each choice; None for continuous actions.
+        hidden: (S, H) hidden numbers of a recurrent policy.
     """
 
     def __init__(
-        self, weights: Weights, obs_stats: RunningStats | None, sizes: tuple[int, ...] | None
+        self,
+        weights: Weights,
+        obs_stats: RunningStats | None,
+        sizes: tuple[int, ...] | None,
+        hidden: Any = None,
     ) -> None:
+        self.hidden = None if hidden is None else np.array(hidden)
+        self._image = weights.image
         self._layers = [(np.asarray(w), np.asarray(b)) for w, b in weights.actor]
         self._std = np.exp(np.asarray(weights.log_std))
         self._ends = None if sizes is None else np.cumsum(sizes)[:-1]
-        self._shift = self._scale = None
+        self._shift: NDArray[Any] | None = None
+        self._scale: NDArray[Any] | None = None
         if obs_stats is not None:
             self._shift = np.asarray(obs_stats.mean)
             self._scale = 1 / np.sqrt(np.asarray(obs_stats.var) + np.float32(TINY))
+        if weights.memory is not None:
+            size = len(weights.memory.inputs)
+            shift: NDArray[Any] = np.zeros(size, np.float32) if self._shift is None else self._shift
+            scale: NDArray[Any] = np.ones(size, np.float32) if self._scale is None else self._scale
+            self._memory = GatedUnit(shift, scale, *map(np.asarray, weights.memory))
 
     def draw_noise(self, rng: np.random.Generator, shape: tuple[int, ...]) -> NDArray[np.float32]:
         """Draw (*shape, K) noise that decides between actions, for many steps at once."""
@@ -50,15 +65,12 @@ class ExploringActor:
     def act(self, obs: NDArray[np.float32], noise: NDArray[np.float32]) -> NDArray[Any]:
         """Choose (S, D) actions, as they are learned, for (S, I) observations and (S, K) noise."""
         x = obs
-        if self._shift is not None:
+        if self.hidden is not None:
+            x = self.hidden = self._memory(x, self.hidden)
+        elif self._shift is not None and self._scale is not None:
             x = (x - self._shift) * self._scale
             np.minimum(np.maximum(x, -OBSERVATION_LIMIT, out=x), OBSERVATION_LIMIT, out=x)
-        for weight, bias in self._layers[:-1]:
-            x = x @ weight
-            x += bias
-            np.tanh(x, out=x)
-        weight, bias = self._layers[-1]
-        outputs = x @ weight + bias
+        outputs = forward(self._layers, x, self._image)
         if self._ends is None:
             noisy: NDArray[np.float32] = outputs + self._std * noise
             return noisy
@@ -75,7 +87,7 @@ class ActionScale:
     """
 
     def __init__(self, actions: FlatActions) -> None:
-        self._actions = actions
+        self.actions = actions
         self.centre = self.half_width = np.zeros(0, np.float32)
         space = actions.space
         if isinstance(space, spaces.Box):
@@ -94,9 +106,9 @@ class ActionScale:
 
     def to_space(self, chosen: NDArray[Any]) -> NDArray[Any]:
         """Return (S, ...) actions of the space for (S, D) learned ones."""
-        if self._actions.sizes is None:
+        if self.actions.sizes is None:
             chosen = chosen * self.half_width + self.centre
-        found: NDArray[Any] = self._actions.to_space(chosen)
+        found: NDArray[Any] = self.actions.to_space(chosen)
         return found
 
 
@@ -105,6 +117,7 @@ def collect_rollout(
 ) -> None:
     """Play a step for each of the (T, S, K) noise, into the arrays of the slots."""
     arrays = slots.arrays
+    code = None if actor.hidden is None else ActionCode(scale.actions.space)
     for t, own in enumerate(noise):
         if not slots.has_empty_slots:
             chosen = actor.act(arrays.obs[t], own)
@@ -121,3 +134,10 @@ def collect_rollout(
                 arrays.action[t, part] = chosen
                 arrays.env_action[part] = scale.to_space(chosen)
         slots.step(t)
+        if code is not None and actor.hidden is not None:
+            # The policy sees its own last action, which the first of an episode does not have.
+            last = code(arrays.env_action)
+            done = arrays.terminated[t] | arrays.truncated[t]
+            arrays.last_obs[t, :, -code.size :] = last
+            arrays.obs[t + 1, :, -code.size :] = np.where(done[:, None], 0.0, last)
+            actor.hidden = np.where(done[:, None], np.float32(0.0), actor.hidden)

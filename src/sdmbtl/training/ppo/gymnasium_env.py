@@ -14,7 +14,9 @@ from sdmbtl.contexts import ContextSpace
 from sdmbtl.environments.family import EnvironmentFamily
 from sdmbtl.environments.flattening import FlatActions, FlatObservations, with_categories
 from sdmbtl.errors import PolicyError, TrainerError
-from sdmbtl.policies import MlpPolicy, policy_bytes, policy_from_bytes
+from sdmbtl.policies import MlpPolicy, Policy, policy_bytes, policy_from_bytes
+from sdmbtl.policies.action_code import ActionCode
+from sdmbtl.policies.distilled import DistilledPolicy
 from sdmbtl.policies.mlp import ReturnStatistics
 from sdmbtl.training.base import Trainer
 from sdmbtl.training.best_policy import BestPolicy
@@ -116,10 +118,15 @@ class GymnasiumPPO(Trainer):
         chosen = complete.pop("norm_reward")
         self.norm_reward = check_bool("norm_reward", chosen, error=TrainerError)
         self.ppo_settings = PPOSettings(**complete)
+        if self.ppo_settings.recurrent and self.vector_env(family) is not None:
+            raise TrainerError(
+                f"'recurrent' is for environments with one agent, and {family.name} has several. "
+                "Leave it out."
+            )
         self._scale = ActionScale(self._actions)
         scale = None if self._scale.is_identity else (self._scale.centre, self._scale.half_width)
         self.form = PolicyForm.of_spaces(
-            self._observations, self._actions, space.n_dimensions, self.ppo_settings, scale
+            self._observations, self._actions, space.n_units, self.ppo_settings, scale
         )
         start_backend()
         sizes = self._actions.sizes
@@ -179,6 +186,10 @@ class GymnasiumPPO(Trainer):
         if self.vector_env(self.family) is None:
             super().check_environment()
 
+    def check_start(self, policy: Policy) -> None:
+        """Refuse a policy with another network."""
+        self.form.check_policy(policy, "starts from")
+
     # -- one training run --------------------------------------------------------------------
 
     def train_chunk(
@@ -221,6 +232,8 @@ class GymnasiumPPO(Trainer):
         slots = self.open_slots(job)
         try:
             slots.start(state.env_states)
+            if settings.recurrent:
+                self._recall_actions(state, slots)
             while state.iteration < total:
                 self.iterate(state, slots, job, total)
                 done = state.iteration
@@ -238,6 +251,13 @@ class GymnasiumPPO(Trainer):
         assert best.policy is not None  # noqa: S101 (the last iteration is an entry)
         return Training(best.policy, steps, best.mean_return, best.curve, best.evaluation_steps)
 
+    def _recall_actions(self, state: GymnasiumTrainState, slots: EnvSlots) -> None:
+        """Write the last action of each episode that is continued after its observation."""
+        code = ActionCode(self._actions.space)
+        for slot, env in enumerate(state.env_states):
+            last = code(env.actions[-1][0]) if env.actions else 0.0
+            slots.arrays.obs[0, slot, -code.size :] = last
+
     def begin(self, job: TrainingJob) -> GymnasiumTrainState:
         """Return the state of a training run before its first step.
 
@@ -245,7 +265,8 @@ class GymnasiumPPO(Trainer):
             TrainerError: If the job's parent does not fit.
         """
         weights, obs_stats = self.form.begin(job)
-        returns = job.parent.return_statistics if isinstance(job.parent, MlpPolicy) else None
+        parent = job.parent.head if isinstance(job.parent, DistilledPolicy) else job.parent
+        returns = parent.return_statistics if isinstance(parent, MlpPolicy) else None
         num_envs = self.ppo_settings.num_envs
         slots = num_envs * self._agents
         return GymnasiumTrainState(
@@ -286,6 +307,7 @@ class GymnasiumPPO(Trainer):
             learner.optimiser.weights,
             learner.obs_stats if self.ppo_settings.norm_obs else None,
             self._actions.sizes,
+            learner.hidden,
         )
         # A generator for each iteration: none has to be kept in a checkpoint.
         rng = np.random.default_rng([job.seed, ACTING, state.iteration])

@@ -70,6 +70,11 @@ class JaxEnvPPO(Trainer):
         known = [f.name for f in fields(PPOSettings)]
         known_options(self.name, settings, [*known, *self.own_settings()], error=TrainerError)
         self.ppo_settings = PPOSettings(**settings)
+        if self.ppo_settings.recurrent:
+            raise TrainerError(
+                f"'recurrent' is for environments that are stepped by Python, and {family.name} is "
+                "compiled by JAX. Use it as gym:NAME, or leave 'recurrent' out."
+            )
         start_backend()
         self._ppo, self._compiled = _compile(
             environment,
@@ -81,7 +86,7 @@ class JaxEnvPPO(Trainer):
         bounds = distribution.bounds if isinstance(distribution, Gaussian) else None
         self.form = PolicyForm(
             environment.observation_size,
-            space.n_dimensions,
+            space.n_units,
             distribution.n_outputs,
             self.ppo_settings,
             bounds,
@@ -93,6 +98,10 @@ class JaxEnvPPO(Trainer):
         if self.max_episode_steps is None:  # recipes and studies without one do not name it
             del settings["max_episode_steps"]
         return settings
+
+    def check_start(self, policy: Policy) -> None:
+        """Refuse a policy with another network."""
+        self.form.check_policy(policy, "starts from")
 
     def train_chunk(
         self,

@@ -9,7 +9,7 @@ import jax.numpy as jnp
 import optax
 
 from sdmbtl.training.ppo.distributions import Distribution
-from sdmbtl.training.ppo.networks import TINY, Layers, Weights, forward
+from sdmbtl.training.ppo.networks import TINY, Weights, remember_along
 from sdmbtl.training.ppo.settings import PPOSettings
 
 ADAM_EPSILON = 1e-5
@@ -38,6 +38,8 @@ class Trajectory(NamedTuple):
 class Transition(NamedTuple):
     """Samples to learn from: (T, E, ...) in a rollout, (n, ...) in a minibatch.
 
+    A recurrent policy learns from sequences of L samples: (n, L, ...).
+
     Attributes:
         obs: Observations as the networks see them.
         action: Actions that were taken.
@@ -45,6 +47,8 @@ class Transition(NamedTuple):
         advantage: Advantages, by generalised advantage estimation.
         value_target: Returns that the critic learns to predict.
         present: 1 where an agent acted, 0 in empty slots; None if there are no empty ones.
+        memory: (n, H) hidden numbers before each sequence, and (n, L) True where an episode
+            begins; None without sequences.
     """
 
     obs: jax.Array
@@ -53,6 +57,18 @@ class Transition(NamedTuple):
     advantage: jax.Array
     value_target: jax.Array
     present: jax.Array | None = None
+    memory: tuple[jax.Array, jax.Array] | None = None
+
+    def recall(self, weights: Weights) -> Transition:
+        """Return (n * L, ...) samples with the hidden numbers that actor and critic see."""
+        if self.memory is None or weights.memory is None:
+            return self
+        hidden, begins = self.memory
+        obs, begins = self.obs.swapaxes(0, 1), begins.swapaxes(0, 1)
+        seen = remember_along(weights.memory, obs, hidden, begins).swapaxes(0, 1)
+        parts = seen, self.action, self.log_prob, self.advantage, self.value_target
+        obs, action, log_prob, advantage, target = (x.reshape(-1, *x.shape[2:]) for x in parts)
+        return Transition(obs, action, log_prob, advantage, target)
 
 
 class Optimiser(NamedTuple):
@@ -90,12 +106,12 @@ def make_shuffles(
 
 
 def estimate_advantages(
-    critic: Layers, trajectory: Trajectory, settings: PPOSettings
+    weights: Weights, trajectory: Trajectory, settings: PPOSettings
 ) -> tuple[jax.Array, jax.Array]:
     """Compute (T, E) advantages, and the values that the critic learns to predict."""
-    value = forward(critic, trajectory.obs)[..., 0]
+    value = weights.value(trajectory.obs)
     # An episode that is truncated would have continued: its next value counts.
-    next_value = jnp.where(trajectory.terminated, 0.0, forward(critic, trajectory.next_obs)[..., 0])
+    next_value = jnp.where(trajectory.terminated, 0.0, weights.value(trajectory.next_obs))
     td_error = trajectory.reward * settings.reward_scale + settings.gamma * next_value - value
     advantage = gae(td_error, settings.gamma * settings.gae_lambda * (1.0 - trajectory.done))
     return advantage, advantage + value
@@ -142,7 +158,8 @@ def learn(
         return take_step(carry, gradient, learning_rate, settings.max_grad_norm), None
 
     def epoch(carry: Optimiser, shuffle: jax.Array) -> tuple[Optimiser, None]:
-        rows = shuffle.reshape(-1, settings.minibatch_size)
+        length = 1 if samples.memory is None else samples.advantage.shape[1]
+        rows = shuffle.reshape(-1, settings.minibatch_size // length)
         if num_minibatches is not None:
 
             def update_next(number: jax.Array, carry: Optimiser) -> Optimiser:
@@ -160,16 +177,17 @@ def loss(
     weights: Weights, batch: Transition, distribution: Distribution, settings: PPOSettings
 ) -> jax.Array:
     """Compute the clipped objective, value loss and entropy bonus of a minibatch."""
+    batch = batch.recall(weights)
     advantage = batch.advantage - _mean(batch.advantage, batch.present)
     present = batch.present
     std = advantage.std() if present is None else jnp.sqrt(_mean(advantage**2, present))
     advantage = advantage / (std + TINY)
-    outputs = forward(weights.actor, batch.obs)
+    outputs = weights.act(batch.obs)
     log_prob, entropy = distribution.evaluate(outputs, weights.log_std, batch.action)
     ratio = jnp.exp(log_prob - batch.log_prob)
     clipped = jnp.clip(ratio, 1 - settings.clip_coef, 1 + settings.clip_coef)
     policy_loss = -_mean(jnp.minimum(ratio * advantage, clipped * advantage), batch.present)
-    value_error = forward(weights.critic, batch.obs)[:, 0] - batch.value_target
+    value_error = weights.value(batch.obs) - batch.value_target
     value_loss = _mean(value_error**2, batch.present)
     total = settings.vf_coef * value_loss + policy_loss
     if not settings.ent_coef:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from itertools import pairwise
 from typing import Any, NamedTuple, TypeVar
@@ -12,13 +13,21 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sdmbtl.execution.machine import environment_variables
-from sdmbtl.policies.mlp import OBSERVATION_LIMIT
+from sdmbtl.policies.images import ImageShape, choose_kernels
+from sdmbtl.policies.mlp import OBSERVATION_LIMIT, forward
+
+__all__ = ["forward"]
 
 State = TypeVar("State")
 
 Layers = list[tuple[jax.Array, jax.Array]]
 
 TINY = 1e-8
+#: Hidden numbers of a recurrent unit.
+MEMORY = 64
+
+# The shape of an image is no array: functions are compiled for it.
+jax.tree_util.register_static(ImageShape)
 
 
 def start_backend() -> None:
@@ -30,12 +39,41 @@ def start_backend() -> None:
         jax.devices()
 
 
+class Recurrent(NamedTuple):
+    """Weights of a recurrent unit; see `GatedUnit`."""
+
+    inputs: jax.Array
+    hidden: jax.Array
+    bias: jax.Array
+    candidate_bias: jax.Array
+
+
 class Weights(NamedTuple):
-    """Weights of actor and critic, and the log standard deviation of continuous actions."""
+    """Weights of a policy and its critic.
+
+    Attributes:
+        actor: Layers of the actor, and
+        critic: of the critic.
+        log_std: Log standard deviation of continuous actions.
+        memory: Recurrent unit whose hidden numbers both see; None if they see the inputs.
+        image: Shape of the image that the inputs begin with; None if nothing is convolved.
+    """
 
     actor: Layers
     critic: Layers
     log_std: jax.Array
+    memory: Recurrent | None = None
+    image: ImageShape | None = None
+
+    def act(self, x: jax.Array) -> jax.Array:
+        """Compute the outputs of the actor."""
+        outputs: jax.Array = forward(self.actor, x, self.image)
+        return outputs
+
+    def value(self, x: jax.Array) -> jax.Array:
+        """Compute the values by the critic."""
+        values: jax.Array = forward(self.critic, x, self.image)[..., 0]
+        return values
 
 
 class RunningStats(NamedTuple):
@@ -47,7 +85,13 @@ class RunningStats(NamedTuple):
 
 
 def initial_weights(
-    seed: int, n_inputs: int, hidden_sizes: tuple[int, ...], n_outputs: int
+    seed: int,
+    n_inputs: int,
+    hidden_sizes: tuple[int, ...],
+    n_outputs: int,
+    *,
+    recurrent: bool = False,
+    image: ImageShape | None = None,
 ) -> Weights:
     """Draw orthogonal matrices, with NumPy: a batch of QR decompositions is slow in JAX.
 
@@ -56,14 +100,44 @@ def initial_weights(
     rng = np.random.default_rng(np.random.SeedSequence(seed, spawn_key=(1,)))
 
     def make_layers(outputs: int, last: float) -> Layers:
-        sizes = (n_inputs, *hidden_sizes, outputs)
-        gains = [2**0.5] * len(hidden_sizes) + [last]
+        shapes = layer_shapes(n_inputs, hidden_sizes, outputs, recurrent=recurrent, image=image)
+        gains = [2**0.5] * (len(shapes) - 1) + [last]
         return [
-            (jnp.asarray(gain * orthogonal(rng, n, m)), jnp.zeros(m, jnp.float32))
-            for (n, m), gain in zip(pairwise(sizes), gains, strict=True)
+            (
+                jnp.asarray((gain * orthogonal(rng, math.prod(rest), m)).reshape(*rest, m)),
+                jnp.zeros(m, jnp.float32),
+            )
+            for (*rest, m), gain in zip(shapes, gains, strict=True)
         ]
 
-    return Weights(make_layers(n_outputs, 0.01), make_layers(1, 1.0), jnp.zeros(n_outputs))
+    actor, critic = make_layers(n_outputs, 0.01), make_layers(1, 1.0)
+    memory = initial_memory(rng, n_inputs) if recurrent else None
+    return Weights(actor, critic, jnp.zeros(n_outputs), memory, image)
+
+
+def layer_shapes(
+    n_inputs: int,
+    hidden_sizes: tuple[int, ...],
+    n_outputs: int,
+    *,
+    recurrent: bool = False,
+    image: ImageShape | None = None,
+) -> list[tuple[int, ...]]:
+    """Return the shape of the weights of each layer, with those of convolutions first."""
+    kernels = [] if image is None else choose_kernels(image)
+    if image is not None:
+        n_inputs += image.n_features(kernels) - image.size
+    sizes = (MEMORY if recurrent else n_inputs, *hidden_sizes, n_outputs)
+    return [*kernels, *pairwise(sizes)]
+
+
+def initial_memory(rng: np.random.Generator, n_inputs: int) -> Recurrent:
+    """Draw the weights of a recurrent unit: orthogonal for each gate, and biases of zero."""
+    inputs, hidden = (
+        jnp.asarray(np.hstack([orthogonal(rng, n, MEMORY) for _ in range(3)]))
+        for n in (n_inputs, MEMORY)
+    )
+    return Recurrent(inputs, hidden, jnp.zeros(3 * MEMORY), jnp.zeros(MEMORY))
 
 
 def orthogonal(rng: np.random.Generator, n: int, m: int) -> NDArray[np.float32]:
@@ -73,11 +147,37 @@ def orthogonal(rng: np.random.Generator, n: int, m: int) -> NDArray[np.float32]:
     return np.asarray(q if n >= m else q.T, dtype=np.float32)
 
 
-def forward(layers: Layers, x: jax.Array) -> jax.Array:
-    """Compute the outputs of a network with tanh layers, of which the last one is linear."""
-    for weight, bias in layers[:-1]:
-        x = jnp.tanh(x @ weight + bias)
-    return x @ layers[-1][0] + layers[-1][1]
+def remember(recurrent: Recurrent, from_x: jax.Array, h: jax.Array) -> jax.Array:
+    """Return the next (..., H) hidden numbers; `from_x` is the part of the inputs."""
+    size = h.shape[-1]
+    from_h = h @ recurrent.hidden
+    gates = jax.nn.sigmoid(from_x[..., : 2 * size] + from_h[..., : 2 * size])
+    reset, update = gates[..., :size], gates[..., size:]
+    inner = from_h[..., 2 * size :] + recurrent.candidate_bias
+    candidate = jnp.tanh(from_x[..., 2 * size :] + reset * inner)
+    return candidate + update * (h - candidate)
+
+
+def remember_along(
+    recurrent: Recurrent, x: jax.Array, h: jax.Array, begins: jax.Array | None = None
+) -> jax.Array:
+    """Return (T, n, H) hidden numbers after each of (T, n, I) inputs.
+
+    Args:
+        recurrent: The unit.
+        x: The inputs.
+        h: (n, H) hidden numbers before the first of them.
+        begins: (T, n) True where an episode begins, with nothing to remember; nowhere if left out.
+    """
+    from_inputs = x @ recurrent.inputs + recurrent.bias
+    if begins is None:
+        begins = jnp.zeros(x.shape[:2], bool)
+
+    def step(h: jax.Array, now: tuple[jax.Array, jax.Array]) -> tuple[jax.Array, jax.Array]:
+        h = remember(recurrent, now[0], jnp.where(now[1][:, None], 0.0, h))
+        return h, h
+
+    return jax.lax.scan(step, h, (from_inputs, begins))[1]
 
 
 def initial_stats(size: int) -> RunningStats:

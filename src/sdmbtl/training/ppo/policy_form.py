@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass
-from itertools import pairwise
 from typing import Any, Self
 
+import jax
 import jax.numpy as jnp
 import numpy as np
 from gymnasium import spaces
@@ -15,15 +15,19 @@ from numpy.typing import NDArray
 from sdmbtl.environments.flattening import FlatActions, FlatObservations
 from sdmbtl.errors import TrainerError
 from sdmbtl.policies import MlpPolicy, Policy
+from sdmbtl.policies.distilled import DistilledPolicy, GatedUnit
+from sdmbtl.policies.images import ImageShape, image_shape
 from sdmbtl.policies.mlp import OBSERVATION_LIMIT, ReturnStatistics
 from sdmbtl.training.job import TrainingJob
 from sdmbtl.training.ppo.networks import (
     TINY,
     Layers,
+    Recurrent,
     RunningStats,
     Weights,
     initial_stats,
     initial_weights,
+    layer_shapes,
 )
 from sdmbtl.training.ppo.settings import PPOSettings
 
@@ -43,6 +47,7 @@ class PolicyForm:
         action_scale: (K,) centre and half the width of the actions, which are learned between -1
             and 1; None if they are learned as they are. The file of a policy has the last layer
             for the environment's actions.
+        image: Shape of the image that observations begin with; None if nothing is convolved.
     """
 
     observation_size: int
@@ -53,6 +58,7 @@ class PolicyForm:
     observation_space: spaces.Space[Any] | None = None
     action_space: spaces.Space[Any] | None = None
     action_scale: tuple[NDArray[np.float32], NDArray[np.float32]] | None = None
+    image: ImageShape | None = None
 
     @classmethod
     def of_spaces(
@@ -80,20 +86,22 @@ class PolicyForm:
             settings,
             bounds,
             None if observations.is_plain else observations.space,
-            None if is_plain else space,
+            None if is_plain and not settings.recurrent else space,
             action_scale,
+            None if settings.recurrent else image_shape(observations.space),
         )
 
     def n_inputs(self, sees_context: bool) -> int:
         """Return I, the inputs of a network that sees the context, or of one that does not."""
-        return self.observation_size + (self.n_coordinates if sees_context else 0)
+        own = self.n_outputs if self.settings.recurrent else 0  # its last action
+        return self.observation_size + (self.n_coordinates if sees_context else 0) + own
 
     def make_policy(
         self,
         weights: Weights,
         obs_stats: RunningStats,
         return_statistics: ReturnStatistics | None = None,
-    ) -> MlpPolicy:
+    ) -> MlpPolicy | DistilledPolicy:
         """Make the policy of these weights, in arrays of NumPy."""
         norm_obs, size = self.settings.norm_obs, len(obs_stats.mean)
         *actor, (last, bias) = [(np.asarray(w), np.asarray(b)) for w, b in weights.actor]
@@ -102,21 +110,35 @@ class PolicyForm:
             last, bias = last * half_width, bias * half_width + centre
         mean: NDArray[np.float32] = np.asarray(obs_stats.mean)
         variance: NDArray[np.float32] = np.asarray(obs_stats.var)
-        return MlpPolicy(
+        shift, scale = np.zeros(size, np.float32), np.ones(size, np.float32)
+        if norm_obs:
+            shift, scale = mean, (1 / np.sqrt(variance + TINY)).astype(np.float32)
+        memory, sees_context = None, size > self.n_inputs(sees_context=False)
+        if weights.memory is not None:
+            memory = GatedUnit(shift, scale, *map(np.asarray, weights.memory))
+            shift, scale = np.zeros(memory.size, np.float32), np.ones(memory.size, np.float32)
+        network = MlpPolicy(
             [*(w for w, _ in actor), last],
             [*(b for _, b in actor), bias],
-            shift=mean if norm_obs else np.zeros(size, np.float32),
-            scale=(1 / np.sqrt(variance + TINY)).astype(np.float32)
-            if norm_obs
-            else np.ones(size, np.float32),
+            shift=shift,
+            scale=scale,
             bounds=self.bounds,
-            limit=OBSERVATION_LIMIT if norm_obs else None,
+            limit=OBSERVATION_LIMIT if norm_obs and memory is None else None,
             critic=[(np.asarray(w), np.asarray(b)) for w, b in weights.critic],
             observations_seen=float(obs_stats.number) if norm_obs else None,
             return_statistics=return_statistics,
-            observation_space=self.observation_space,
+            observation_space=self.observation_space if memory is None else None,
             action_space=self.action_space,
-            sees_context=size > self.observation_size,
+            sees_context=sees_context and memory is None,
+            image=self.image,
+        )
+        if memory is None:
+            return network
+        return DistilledPolicy(
+            network,
+            memory=memory,
+            observation_space=self.observation_space,
+            sees_context=sees_context,
         )
 
     def read_policy(self, policy: Policy) -> tuple[Weights, RunningStats]:
@@ -126,11 +148,14 @@ class PolicyForm:
             TrainerError: If it is of another form.
         """
         own = self.check_policy(policy, "evaluates")
-        layers = _as_layers(zip(own.weights, own.biases, strict=True))
+        head, memory = (own.head, own.memory) if isinstance(own, DistilledPolicy) else (own, None)
+        shift, scale, *unit = memory or (head.shift, head.scale)
+        recurrent = Recurrent(*map(jnp.asarray, unit)) if unit else None
+        layers = _as_layers(zip(head.weights, head.biases, strict=True))
         obs_stats = RunningStats(
-            jnp.asarray(own.shift), jnp.asarray(own.scale**-2.0 - TINY), jnp.float32(1.0)
+            jnp.asarray(shift), jnp.asarray(scale**-2.0 - TINY), jnp.float32(1.0)
         )
-        return Weights(layers, [], jnp.zeros(0)), obs_stats
+        return Weights(layers, [], jnp.zeros(0), recurrent, self.image), obs_stats
 
     def begin(self, job: TrainingJob) -> tuple[Weights, RunningStats]:
         """Return the weights and statistics that a training run begins with.
@@ -144,7 +169,14 @@ class PolicyForm:
         """
         settings = self.settings
         n_inputs = self.n_inputs(job.sees_context)
-        fresh = initial_weights(job.seed, n_inputs, settings.hidden_sizes, self.n_outputs)
+        fresh = initial_weights(
+            job.seed,
+            n_inputs,
+            settings.hidden_sizes,
+            self.n_outputs,
+            recurrent=settings.recurrent,
+            image=self.image,
+        )
         unseen = initial_stats(n_inputs)
         if job.parent is None:
             return fresh, unseen
@@ -156,39 +188,61 @@ class PolicyForm:
             weights = weights._replace(
                 actor=[*actor, (last / half_width, (bias - centre) / half_width)]
             )
-        critic = _as_layers(own.critic)
-        more = n_inputs - len(own.shift)
+        head = own.head if isinstance(own, DistilledPolicy) else own
+        critic = _as_layers(head.critic)
+        more, memory = n_inputs - len(obs_stats.mean), weights.memory
         if more:
-            weights = weights._replace(actor=_with_inputs(weights.actor, more))
-            critic = critic and _with_inputs(critic, more)
+            at = self.observation_size
+            if memory is not None:
+                inputs = _insert(memory.inputs, at, jnp.zeros((more, memory.inputs.shape[1])))
+                memory = memory._replace(inputs=inputs)
+            else:
+                weights = weights._replace(actor=_with_inputs(weights.actor, more))
+                critic = critic and _with_inputs(critic, more)
             # Coordinates between 0 and 1.
-            mean, var = jnp.full(more, 0.5), jnp.full(more, 1 / 12)
             obs_stats = obs_stats._replace(
-                mean=jnp.concatenate([obs_stats.mean, mean]),
-                var=jnp.concatenate([obs_stats.var, var]),
+                mean=_insert(obs_stats.mean, at, jnp.full(more, 0.5)),
+                var=_insert(obs_stats.var, at, jnp.full(more, 1 / 12)),
             )
         # An exported policy does not say how much was seen: take as much as is usual.
         usual = settings.num_iterations() * settings.batch_size
-        seen = own.observations_seen or usual
+        seen = head.observations_seen or usual
         return (
-            Weights(weights.actor, critic or fresh.critic, fresh.log_std),
+            Weights(weights.actor, critic or fresh.critic, fresh.log_std, memory, self.image),
             obs_stats._replace(number=jnp.float32(seen)) if settings.norm_obs else unseen,
         )
 
-    def check_policy(self, policy: Policy, does: str) -> MlpPolicy:
+    def check_policy(self, policy: Policy, does: str) -> MlpPolicy | DistilledPolicy:
         """Refuse a policy of another form; `does` is what the trainer does with its own."""
-        norm_obs = self.settings.norm_obs
-        sizes = [self.n_inputs(policy.sees_context), *self.settings.hidden_sizes, self.n_outputs]
-        wanted = f"layers {sizes} and norm_obs {norm_obs}"
-        if not isinstance(policy, MlpPolicy):
-            got = repr(policy)
-        elif [w.shape for w in policy.weights] == list(pairwise(sizes)) and norm_obs == (
-            policy.limit is not None
-        ):
-            return policy
-        else:
-            layers = [len(policy.shift), *[len(b) for b in policy.biases]]
-            got = f"one with layers {layers} and norm_obs {policy.limit is not None}"
+        settings, seen = self.settings, self.n_inputs(policy.sees_context)
+        shapes = layer_shapes(
+            seen,
+            settings.hidden_sizes,
+            self.n_outputs,
+            recurrent=settings.recurrent,
+            image=self.image,
+        )
+        wanted = f"layers {[seen, *[s[-1] for s in shapes]]} and norm_obs {settings.norm_obs}"
+        got = repr(policy)
+        match policy:
+            case MlpPolicy():
+                layers, norm_obs, memory = policy.weights, policy.limit is not None, 0
+                inputs = len(policy.shift)
+            case DistilledPolicy(memory=GatedUnit() as unit):
+                layers, memory = policy.head.weights, len(unit.inputs)
+                inputs = memory
+                norm_obs = bool((unit.scale != 1).any())
+            case _:
+                layers, norm_obs, memory, inputs = [], False, 0, 0
+        if layers:
+            found = [w.shape for w in layers]
+            is_same = found == shapes and norm_obs == settings.norm_obs
+            if is_same and memory == (seen if settings.recurrent else 0):
+                assert isinstance(policy, MlpPolicy | DistilledPolicy)  # noqa: S101 (as matched)
+                return policy
+            got = f"one with layers {[inputs, *[s[-1] for s in found]]} and norm_obs {norm_obs}"
+            got += " and a memory" if memory else ""
+        wanted += " and a memory" if settings.recurrent else ""
         raise TrainerError(
             f"This trainer {does} its own policies, with {wanted}. Got {got} instead. Make the "
             "trainer with the settings of that policy."
@@ -201,5 +255,11 @@ def _as_layers(arrays: Iterable[tuple[NDArray[Any], NDArray[Any]]]) -> Layers:
 
 def _with_inputs(layers: Layers, more: int) -> Layers:
     """Return layers that take more inputs, with weights of 0."""
-    (first, bias), *others = layers
-    return [(jnp.concatenate([first, jnp.zeros((more, first.shape[1]))]), bias), *others]
+    first = next(number for number, (weight, _) in enumerate(layers) if weight.ndim == 2)
+    weight, bias = layers[first]
+    more_rows = jnp.zeros((more, weight.shape[1]))
+    return [*layers[:first], (jnp.concatenate([weight, more_rows]), bias), *layers[first + 1 :]]
+
+
+def _insert(array: jax.Array, at: int, more: jax.Array) -> jax.Array:
+    return jnp.concatenate([array[:at], more, array[at:]])

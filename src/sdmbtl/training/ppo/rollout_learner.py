@@ -10,7 +10,7 @@ import jax.numpy as jnp
 import numpy as np
 from numpy.typing import NDArray
 
-from sdmbtl.policies.mlp import ReturnStatistics
+from sdmbtl.policies.mlp import OBSERVATION_LIMIT, ReturnStatistics
 from sdmbtl.training.ppo.distributions import Distribution
 from sdmbtl.training.ppo.env_slots import RolloutArrays
 from sdmbtl.training.ppo.learner import (
@@ -26,9 +26,10 @@ from sdmbtl.training.ppo.networks import (
     TINY,
     RunningStats,
     Weights,
-    forward,
     initial_stats,
     normalize,
+    remember,
+    remember_along,
     update_stats,
 )
 from sdmbtl.training.ppo.settings import PPOSettings
@@ -57,12 +58,14 @@ class LearnerState(NamedTuple):
         obs_stats: Statistics of the observations.
         return_stats: Statistics of the discounted returns, by which rewards are scaled.
         discounted: (S,) discounted return so far of each episode that is being played.
+        hidden: (S, H) hidden numbers of a recurrent policy in each slot; None of others.
     """
 
     optimiser: Optimiser
     obs_stats: RunningStats
     return_stats: RunningStats
     discounted: jax.Array
+    hidden: jax.Array | None = None
 
 
 class RolloutLearner:
@@ -103,7 +106,10 @@ class RolloutLearner:
         if returns is not None:
             mean, variance, number = map(jnp.float32, returns)
             return_stats = RunningStats(mean[None], variance[None], number)
-        return LearnerState(start_optimiser(weights), obs_stats, return_stats, jnp.zeros(slots))
+        memory = weights.memory
+        hidden = None if memory is None else jnp.zeros((slots, len(memory.candidate_bias)))
+        optimiser = start_optimiser(weights)
+        return LearnerState(optimiser, obs_stats, return_stats, jnp.zeros(slots), hidden)
 
     def update(
         self, state: LearnerState, arrays: RolloutArrays, iteration: int, total: int
@@ -128,14 +134,25 @@ class RolloutLearner:
         seen, next_seen = _pair_observations(rollout)
         obs, next_obs, obs_stats = self._normalize(state, seen, next_seen, None)
         reward, done, return_stats, discounted = self._scale_rewards(state, rollout, None)
-        trajectory = Trajectory(obs, next_obs, reward, rollout.terminated, done)
-        samples = self._make_samples(state, trajectory, rollout.action, None)
-        flat = jax.tree.map(lambda x: x.reshape(steps * slots, *x.shape[2:]), samples)
-        shuffles = make_shuffles(iteration, settings.update_epochs, steps * slots)
+        memory, hidden = state.optimiser.weights.memory, state.hidden
+        if memory is None or hidden is None:
+            trajectory = Trajectory(obs, next_obs, reward, rollout.terminated, done)
+            samples = self._make_samples(state, trajectory, rollout.action, None)
+            flat = jax.tree.map(lambda x: x.reshape(steps * slots, *x.shape[2:]), samples)
+        else:
+            begins = jnp.concatenate([jnp.zeros((1, slots), bool), done[:-1]])
+            known = remember_along(memory, obs, hidden, begins)
+            next_known = remember(memory, next_obs @ memory.inputs + memory.bias, known)
+            trajectory = Trajectory(known, next_known, reward, rollout.terminated, done)
+            samples = self._make_samples(state, trajectory, rollout.action, None)
+            before = jnp.concatenate([hidden[None], known[:-1]])
+            flat = _cut_sequences(samples._replace(obs=obs), before, begins, settings)
+            hidden = jnp.where(done[-1][:, None], 0.0, known[-1])
+        shuffles = make_shuffles(iteration, settings.update_epochs, len(flat.obs))
         optimiser = learn(
             state.optimiser, flat, shuffles, iteration / total, self.distribution, settings
         )
-        return LearnerState(optimiser, obs_stats, return_stats, discounted)
+        return LearnerState(optimiser, obs_stats, return_stats, discounted, hidden)
 
     def _update_present(
         self,
@@ -184,9 +201,9 @@ class RolloutLearner:
     ) -> Transition:
         """Add log probabilities, advantages and value targets to what was played."""
         weights = state.optimiser.weights
-        outputs = forward(weights.actor, trajectory.obs)
+        outputs = weights.act(trajectory.obs)
         log_prob, _ = self.distribution.evaluate(outputs, weights.log_std, action)
-        advantage, value_target = estimate_advantages(weights.critic, trajectory, self.settings)
+        advantage, value_target = estimate_advantages(weights, trajectory, self.settings)
         return Transition(trajectory.obs, action, log_prob, advantage, value_target, present)
 
     def _normalize(
@@ -194,6 +211,10 @@ class RolloutLearner:
     ) -> tuple[jax.Array, jax.Array, RunningStats]:
         """Normalise (..., I) observations before and after each action, and update statistics."""
         if not self.settings.norm_obs:
+            if self.settings.recurrent:  # as the unit of a policy does
+                seen, next_seen = (
+                    jnp.clip(x, -OBSERVATION_LIMIT, OBSERVATION_LIMIT) for x in (seen, next_seen)
+                )
             return seen, next_seen, state.obs_stats
         updated = update_stats(state.obs_stats, seen.reshape(-1, seen.shape[-1]), present)
         # The first time nothing is known yet: what was seen just now is better than nothing. The
@@ -221,6 +242,28 @@ class RolloutLearner:
         return_stats = update_stats(state.return_stats, returns.reshape(-1, 1), flat_present)
         scaled = reward * jax.lax.rsqrt(return_stats.var + TINY)
         return jnp.clip(scaled, -REWARD_LIMIT, REWARD_LIMIT), done, return_stats, discounted
+
+
+def _cut_sequences(
+    samples: Transition, before: jax.Array, begins: jax.Array, settings: PPOSettings
+) -> Transition:
+    """Cut (T, S, ...) samples into (n, L, ...) sequences, with the hidden numbers before each.
+
+    Args:
+        samples: The samples.
+        before: (T, S, H) hidden numbers before each of them.
+        begins: (T, S) True where an episode begins.
+        settings: The settings.
+    """
+    length = settings.sequence_length
+
+    def cut(x: jax.Array) -> jax.Array:
+        parts = x.reshape(-1, length, *x.shape[1:]).swapaxes(1, 2)
+        return parts.reshape(-1, length, *x.shape[2:])
+
+    sequences: Transition = jax.tree.map(cut, samples)
+    hidden = before[::length].reshape(-1, before.shape[-1])
+    return sequences._replace(memory=(hidden, cut(begins)))
 
 
 def _pair_observations(rollout: Rollout) -> tuple[jax.Array, jax.Array]:

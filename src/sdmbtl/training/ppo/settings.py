@@ -15,6 +15,8 @@ from sdmbtl.errors import TrainerError
 ENOUGH_UPDATES = 25
 #: and at most this many samples in each of them.
 LARGEST_BATCH = 2048
+#: Largest number of steps through which a recurrent policy learns.
+LONGEST_SEQUENCE = 16
 #: Entries of a learning curve, in addition to that after the first update.
 CURVE_ENTRIES = 10
 #: Observations need no normalisation if each entry is at least this wide, on either side of its
@@ -58,6 +60,8 @@ class PPOSettings:
         vf_coef: Weight of the value loss.
         max_grad_norm: Largest norm of a gradient.
         hidden_sizes: Units of the hidden layers of actor and critic.
+        recurrent: Give the policy a memory: a gated recurrent unit that sees the observation and
+            its own last action. For environments that are stepped by Python.
         norm_obs: Normalise observations by their running mean and variance.
         reward_scale: Factor on rewards in training; returns are reported without it.
         eval_every: Iterations between two entries of the learning curve.
@@ -80,6 +84,7 @@ class PPOSettings:
     vf_coef: float = 0.5
     max_grad_norm: float = 0.5
     hidden_sizes: tuple[int, ...] = (64, 64)
+    recurrent: bool = False
     norm_obs: bool = False
     reward_scale: float = 1.0
     eval_every: int = 5
@@ -97,7 +102,7 @@ class PPOSettings:
             if name in shares and number > 1:
                 raise TrainerError(f"{name!r} must be at most 1. Got {number!r} instead.")
         check_float("reward_scale", self.reward_scale, error=TrainerError)
-        for name in ("anneal_lr", "norm_obs"):
+        for name in ("anneal_lr", "norm_obs", "recurrent"):
             check_bool(name, getattr(self, name), error=TrainerError)
         if not isinstance(self.hidden_sizes, list | tuple):
             raise TrainerError(
@@ -118,13 +123,21 @@ class PPOSettings:
         """Samples of one iteration."""
         return self.num_envs * self.num_steps
 
+    @property
+    def sequence_length(self) -> int:
+        """Steps of the sequences that a recurrent policy learns from."""
+        return math.gcd(self.num_steps, self.minibatch_size, LONGEST_SEQUENCE)
+
     def num_iterations(self, steps: int | None = None) -> int:
         """Iterations of a training run of this many steps; `total_timesteps` if left out."""
         return -(-(steps or self.total_timesteps) // self.batch_size)
 
     def to_dict(self) -> dict[str, Any]:
         """Settings as JSON data."""
-        return {**asdict(self), "hidden_sizes": list(self.hidden_sizes)}
+        settings = {**asdict(self), "hidden_sizes": list(self.hidden_sizes)}
+        if not self.recurrent:  # studies from before this setting do not name it
+            del settings["recurrent"]
+        return settings
 
 
 def complete_settings(
