@@ -27,7 +27,7 @@ class HaltonSelector(Selector):
 
     def propose(self, history: History) -> Proposal:
         """Choose the next source from the trials so far and the seed, and from nothing else."""
-        points = Halton(history.space.n_dimensions, rng=self.seed).random(len(history.trials) + 1)
+        points = Halton(history.space.n_units, rng=self.seed).random(len(history.trials) + 1)
         index = history.space.nearest_to_unit(points[-1], history.free_targets())
         return Proposal(history.space.source(index), self.name, "Next of an even spread.")
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, ClassVar
 
@@ -177,7 +177,7 @@ def make_detector(given: DetectorLike) -> Detector:
     if isinstance(given, Detector):
         return given
     others = {name: load("detectors", name) for name in installed("detectors")}
-    makers = {name: maker for name, maker in others.items() if maker is not None}
+    makers: dict[str, Callable[..., Detector]] = {n: m for n, m in others.items() if m is not None}
     return made_from_json(
         "detector", given, {**makers, MOUNTAIN: _mountain_detector}, StructureError
     )
