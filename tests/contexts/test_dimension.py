@@ -140,8 +140,8 @@ class TestAsDimension:
         with pytest.raises(ContextError) as caught:
             as_dimension("mass", given_)
         assert str(caught.value) == (
-            "Dimension 'mass' must be a list of numbers, Levels(...) or Interval(low, high). "
-            f"Got {given_!r} instead."
+            "Dimension 'mass' must be a list of numbers or of categories, Levels(...) or "
+            f"Interval(low, high). Got {given_!r} instead."
         )
 
 

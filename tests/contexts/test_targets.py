@@ -49,7 +49,7 @@ def test_first_of_each():
         (None, {"a": [1, 2], "mass": [1, 1]}, "'mass': Values of a dimension must be distinct"),
         (None, {"mass": []}, "'mass': A dimension needs at least one value"),
         (None, {"mass": [1, np.nan]}, "'mass': Values of a dimension must be finite"),
-        (None, {"mass": ["1"]}, "'mass': Values of a dimension must be numbers"),
+        (None, {"mass": ["1", 2]}, "'mass': Values of a dimension must be numbers"),
         (None, {"a\nb": [1]}, "visible text"),
         (None, {"a": [1, 2], "b": Interval(0, 1)}, "'b' has bounds but no values"),
         (None, {"a": Levels([1.0, 1e-6, 1e-5, -1e6], "linear")}, "1e-06 and 1e-05 are the same"),

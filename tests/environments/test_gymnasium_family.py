@@ -252,7 +252,7 @@ def test_unknown_arguments_and_attributes_are_named_with_what_there_is():
         ({"push": [1, 2]}, {"dimensions": {"push": {"path": 3}}}, "path of 'push' must be a text"),
         ({"push": [1, 2]}, {"dimensions": {"push": {"factor": 1}}}, "'factor' must be true or fal"),
         ({"counts": [1, 2]}, {}, "It has 2 values, array([1, 2]): give the index of one ([0])"),
-        ({"name": [1, 2]}, {}, "It is not a number but 'cart'."),
+        ({"name": [1, 2]}, {}, "are texts; the usual one is 'cart'. Got 1.0."),
         ({"start": [1, 2]}, {}, "has no 'start'"),  # it is made by reset
         ({"push": [1, 2]}, {"dimensions": {"push": "np_random.__class__"}}, "underscore"),
         ({"tries": [0, 1.5]}, {}, "Values of the argument 'tries' are whole numbers"),

@@ -1,6 +1,6 @@
 """Contexts: named dimensions, the targets Y, the box X around them; spaces from TOML files."""
 
-from sdmbtl.contexts.dimension import Dimension, Interval, Levels, Range
+from sdmbtl.contexts.dimension import Categories, Dimension, Interval, Levels, Range
 from sdmbtl.contexts.source import Source
 from sdmbtl.contexts.space import ContextLike, ContextSpace, space_from_ranges
 from sdmbtl.contexts.target_sample import USUAL_SAMPLING, TargetSample, TargetSampling
@@ -8,6 +8,7 @@ from sdmbtl.contexts.toml import SpaceLike, load_space, read_space
 
 __all__ = [
     "USUAL_SAMPLING",
+    "Categories",
     "ContextLike",
     "ContextSpace",
     "Dimension",

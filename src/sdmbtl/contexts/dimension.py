@@ -16,7 +16,14 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from sdmbtl.checks import MAX_COUNT, check_bool, check_float, check_int, short_text
+from sdmbtl.checks import (
+    MAX_COUNT,
+    check_bool,
+    check_float,
+    check_int,
+    known_name,
+    short_text,
+)
 from sdmbtl.errors import ContextError
 
 Scale = Literal["steps", "linear", "log"]
@@ -33,8 +40,12 @@ class Dimension(ABC):
         unit: Unit of measurement, such as "kg"; shown next to the values.
         knots: (n,) ascending values, n >= 2 unless the dimension is constant.
         knot_units: (n,) their unit coordinates.
+        discrete: True if values between the knots do not exist.
+        columns: Number of unit coordinates: 1, or one for each category.
     """
 
+    discrete = False
+    columns = 1
     scale: Scale
     unit: str | None
     knots: NDArray[np.float64]
@@ -63,6 +74,22 @@ class Dimension(ABC):
     def to_dict(self) -> dict[str, Any]:
         """Describe the dimension as JSON data; `dimension_from_dict` reads it back."""
 
+    def read(self, value: Any) -> float:
+        """Turn a value of a context into a number; values that do not exist are refused."""
+        return as_number(value)
+
+    def show(self, value: float) -> Any:
+        """Turn the number of a value back into the value."""
+        return value
+
+    def encode(self, values: NDArray[np.float64]) -> NDArray[np.float64]:
+        """Map (...) values to (..., columns) unit coordinates."""
+        return self.to_unit(values)[..., None]
+
+    def decode(self, units: NDArray[np.float64]) -> NDArray[np.float64]:
+        """Map (..., columns) unit coordinates to (...) values that exist."""
+        return self.from_unit(units[..., 0])
+
     def to_unit(self, values: ArrayLike) -> NDArray[np.float64]:
         """Map values to unit coordinates, linearly beyond the ends; same shape."""
         array = np.asarray(values, dtype=np.float64)
@@ -76,6 +103,9 @@ class Dimension(ABC):
         units = np.asarray(units, dtype=np.float64)
         if self.low == self.high:
             return np.full_like(units, self.low)
+        if self.discrete:
+            middles = (self.knot_units[1:] + self.knot_units[:-1]) / 2
+            return self.knots[np.searchsorted(middles, units)]
         values = _interpolate(units, self.knot_units, self._axis)
         if self.scale != "log":
             return values
@@ -133,6 +163,18 @@ class Levels(Dimension):
             _check_positive(self.knots)
         self.knot_units = _knot_units(self._axis, self.scale)
 
+    def read(self, value: Any) -> float:
+        """Turn a value of a context into a number; nothing lies between discrete values."""
+        if not self.discrete:
+            return as_number(value)
+        number = float(value) if isinstance(value, bool | np.bool_) else as_number(value)
+        apart = np.abs(self.knots - number)
+        if self.low < number < self.high and apart.min() > 1e-9 * (self.high - self.low):
+            raise ContextError(
+                f"There is nothing between the values {_listed(self.knots)}. Got {value!r} instead."
+            )
+        return number
+
     @property
     def steps(self) -> int:
         """Number of grid steps between the ends."""
@@ -149,12 +191,64 @@ class Levels(Dimension):
         return data if self.unit is None else {**data, "unit": self.unit}
 
     def __repr__(self) -> str:
-        some = self.values if len(self.values) <= 4 else self.values[[0, -1]]
-        listed = (", " if len(self.values) <= 4 else ", …, ").join(f"{v:g}" for v in some)
         suffix = "" if self.scale == "steps" else f", scale={self.scale!r}"
         suffix += ", discrete=True" if self.discrete else ""
         suffix += "" if self.unit is None else f", unit={self.unit!r}"
-        return f"Levels([{listed}] ({len(self.values)}){suffix})"
+        return f"Levels([{_listed(self.values)}] ({len(self.values)}){suffix})"
+
+
+class Categories(Levels):
+    """A dimension of texts without an order, for example `["road", "ice", "mud"]`.
+
+    Arrays hold the number of the category. Each category has a unit coordinate of its own: 0.5 in
+    that category, 0 in the others. So any two categories are 1 apart, as the ends of a range are.
+
+    Args:
+        categories: The distinct texts, in the order in which targets shall be listed.
+
+    Raises:
+        ContextError: If a category is missing, repeated or not a text.
+    """
+
+    def __init__(self, categories: Iterable[str]) -> None:
+        self.categories = tuple(categories)
+        for category in self.categories:
+            _check_text("A category", category)
+            if self.categories.count(category) > 1:
+                raise ContextError(f"Categories must be distinct. Got {category!r} more than once.")
+        super().__init__(range(len(self.categories)), discrete=True)
+        self.columns = len(self.categories)
+
+    @property
+    def steps(self) -> int:
+        """One step leads from any category to any other."""
+        return 1
+
+    def read(self, value: Any) -> float:
+        """Return the number of a category; a number of one stays as it is."""
+        if not isinstance(value, str) and value in range(self.columns) and value is not True:
+            return float(value)
+        known_name("category", value, self.categories, error=ContextError)
+        return float(self.categories.index(value))
+
+    def show(self, value: float) -> str:
+        """Return the category with this number."""
+        return self.categories[round(value)]
+
+    def encode(self, values: NDArray[np.float64]) -> NDArray[np.float64]:
+        """Map (...) numbers to (..., columns) unit coordinates."""
+        return np.asarray(0.5 * (np.asarray(values)[..., None] == self.knots))
+
+    def decode(self, units: NDArray[np.float64]) -> NDArray[np.float64]:
+        """Return the number of the largest of the (..., columns) unit coordinates."""
+        return np.asarray(units.argmax(axis=-1), dtype=np.float64)
+
+    def to_dict(self) -> dict[str, Any]:
+        """Describe the dimension as JSON data."""
+        return {"values": list(self.categories)}
+
+    def __repr__(self) -> str:
+        return f"Categories({list(self.categories)!r})"
 
 
 class Interval(Dimension):
@@ -273,11 +367,11 @@ def as_dimension(name: str, given: object) -> Dimension:
         return given
     if isinstance(given, str | bytes | Mapping) or not isinstance(given, Iterable):
         raise ContextError(
-            f"Dimension {name!r} must be a list of numbers, Levels(...) or Interval(low, high). "
-            f"Got {given!r} instead."
+            f"Dimension {name!r} must be a list of numbers or of categories, Levels(...) or "
+            f"Interval(low, high). Got {given!r} instead."
         )
     try:
-        return Levels(given)
+        return dimension_of(list(given))
     except ContextError as error:
         raise ContextError(f"Dimension {name!r}: {error}") from None
 
@@ -286,9 +380,22 @@ def dimension_from_dict(data: Mapping[str, Any]) -> Dimension:
     """Read a dimension back from `Dimension.to_dict`."""
     unit = data.get("unit")
     if "values" in data:
+        if all(isinstance(value, str) for value in data["values"]):
+            return Categories(data["values"])
         discrete = data.get("discrete", False)
         return Levels(data["values"], data["scale"], discrete=discrete, unit=unit)
     return Interval(data["low"], data["high"], scale=data["scale"], unit=unit)
+
+
+def dimension_of(
+    values: list[Any], scale: Any = None, discrete: Any = None, unit: Any = None
+) -> Levels:
+    """Make the dimension of a list: texts are categories, which have no scale and no unit."""
+    if not values or not all(isinstance(value, str) for value in values):
+        return Levels(values, "steps" if scale is None else scale, discrete=discrete, unit=unit)
+    if scale is not None or unit is not None:
+        raise ContextError("Categories have no 'scale' and no 'unit'. Leave them out.")
+    return Categories(values)
 
 
 def as_number(value: Any) -> float:
@@ -305,7 +412,7 @@ def _numbers(values: Iterable[float]) -> NDArray[np.float64]:
     except (TypeError, ValueError, OverflowError):
         raise ContextError(
             f"Values of a dimension must be numbers. Got {short_text(values)} instead. "
-            "Encode categories as numbers first."
+            "A list of texts only has categories."
         ) from None
     if not listed:
         raise ContextError("A dimension needs at least one value. Got an empty list instead.")
@@ -314,6 +421,12 @@ def _numbers(values: Iterable[float]) -> NDArray[np.float64]:
         bad = array[~np.isfinite(array)][0]
         raise ContextError(f"Values of a dimension must be finite. Got {bad} instead.")
     return array
+
+
+def _listed(values: NDArray[np.float64]) -> str:
+    """The values, or the first and the last of many."""
+    some = values if len(values) <= 4 else values[[0, -1]]
+    return (", " if len(values) <= 4 else ", …, ").join(f"{v:g}" for v in some)
 
 
 def _is_discrete(values: Iterable[object], given: bool | None) -> bool:

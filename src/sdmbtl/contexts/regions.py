@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import scipy
 from numpy.typing import NDArray
 
-from sdmbtl.contexts.dimension import Levels
+from sdmbtl.contexts.dimension import Categories
 from sdmbtl.wording import shown_context
 
 if TYPE_CHECKING:
@@ -20,24 +20,52 @@ EDGE = 1e-9
 #: Contexts of a grid with weights are drawn from this many times as many.
 CANDIDATES = 8
 
+#: Rounds in which a region is searched for valid contexts.
+ROUNDS = 16
+
 
 def unit_box(
     space: ContextSpace, source: Source
 ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    """(D,) lowest and (D,) highest unit coordinates of a region, within the space."""
-    center = space.to_unit(source.vector)
-    low, high = center - source.width / 2, center + source.width / 2
+    """(D,) lowest and (D,) highest places of a region in each dimension, within the space.
+
+    Around a category there is that category only. Of width 1 is the whole space wherever the centre
+    is, if not every point of the box is a context: its middle may be none.
+    """
+    center = space.place(source.vector)
+    sides = [0.0 if isinstance(d, Categories) else source.width for d in space.dimensions.values()]
+    half = np.array(sides) / 2
+    if source.width == 1 and not space.is_box:
+        half = np.ones(len(sides))
+    low, high = center - half, center + half
     # An edge that misses that of the space by rounding is that of the space.
     low, high = np.where(low <= EDGE, 0.0, low), np.where(high >= 1 - EDGE, 1.0, high)
     return np.minimum(low, 1.0), np.maximum(high, 0.0)
 
 
-def bounds_of(space: ContextSpace, source: Source) -> dict[str, tuple[float, float]]:
-    """Lowest and highest value of each dimension in a region; of a point the value, twice."""
-    if source.is_point:
-        return {name: (value, value) for name, value in space.context(source.vector).items()}
-    lows, highs = (space.from_unit(edge).tolist() for edge in unit_box(space, source))
-    return {n: (low, high) for n, low, high in zip(space.names, lows, highs, strict=True)}
+def bounds_of(space: ContextSpace, source: Source) -> dict[str, tuple[Any, ...]]:
+    """Lowest and highest value of each dimension in a region; of a point the value, twice.
+
+    Of a discrete dimension both are values that exist; of categories, all that are in the region.
+    """
+    low, high = np.repeat(space.place(source.vector)[None], 2, axis=0)
+    if not source.is_point:
+        low, high = unit_box(space, source)
+    found: dict[str, tuple[Any, ...]] = {}
+    for place, (name, dimension) in enumerate(space.dimensions.items()):
+        if source.is_point:
+            found[name] = (source.center[place],) * 2
+        else:
+            ends = np.array([low[place], high[place]])
+            found[name] = tuple(dimension.from_unit(ends).tolist())
+        if dimension.discrete:
+            units = dimension.knot_units
+            inside = (units >= low[place] - EDGE) & (units <= high[place] + EDGE)
+            values = dimension.knots[inside] if inside.any() else np.array(found[name][:1])
+            found[name] = (float(values[0]), float(values[-1]))
+            if isinstance(dimension, Categories):
+                found[name] = tuple(dimension.show(value) for value in values)
+    return found
 
 
 def is_whole(space: ContextSpace, source: Source) -> bool:
@@ -56,14 +84,17 @@ def describe(space: ContextSpace, source: Source) -> str:
     elif is_whole(space, source):
         parts = ["whole space"]
     else:
-        parts = [f"{name} {_span(*ends)}" for name, ends in bounds_of(space, source).items()]
+        parts = [f"{name} {_span(ends)}" for name, ends in bounds_of(space, source).items()]
     parts += [] if source.parent is None else [f"from policy {source.parent}"]
     parts += ["sees its context"] if source.sees_context else []
     parts += [] if source.steps is None else [f"{source.steps:,} steps"]
     return ", ".join(parts)
 
 
-def _span(low: float, high: float) -> str:
+def _span(ends: tuple[Any, ...]) -> str:
+    if isinstance(ends[0], str):
+        return " or ".join(ends)
+    low, high = ends
     between = "-" if low >= 0 else " to "
     return f"{low:.3g}" if low == high else f"{low:.3g}{between}{high:.3g}"
 
@@ -73,8 +104,8 @@ def targets_in(space: ContextSpace, source: Source) -> NDArray[np.bool_]:
     inside = np.zeros(len(space), dtype=np.bool_)
     if not source.is_point:
         low, high = unit_box(space, source)
-        units = space.unit_targets
-        inside = np.all((units >= low - EDGE) & (units <= high + EDGE), axis=1)
+        places = space.positions
+        inside = np.all((places >= low - EDGE) & (places <= high + EDGE), axis=1)
     if not inside.any():
         inside[space.nearest(source.vector)] = True
     return inside
@@ -151,15 +182,33 @@ def _draw_evenly(
     """(m, D) contexts to train on: of a point its own, of a region n that fill it evenly.
 
     Where values between the levels of a dimension do not exist, they are targets in the region,
-    each as often as any other, give or take one.
+    each as often as any other, give or take one. So are those that are missing after some rounds
+    of looking for valid ones.
     """
     if source.is_point:
         return source.vector[None]
-    if any(isinstance(d, Levels) and d.discrete for d in space.dimensions.values()):
-        inside = np.flatnonzero(targets_in(space, source))
-        # Always n: jobs that differ in their number of contexts cannot be trained together.
-        inside = np.sort(np.resize(rng.permutation(inside), n))
-        return space.targets[inside]
+    if space.draws_targets:
+        return _draw_targets(space, source, n, rng)
+    if space.valid is None:
+        return _fill(space, source, n, rng)
+    drawn = np.vstack([_fill(space, source, n, rng) for _ in range(ROUNDS)])
+    drawn = drawn[space.allows(drawn)][:n]
+    return np.vstack([drawn, _draw_targets(space, source, n - len(drawn), rng)])
+
+
+def _draw_targets(
+    space: ContextSpace, source: Source, n: int, rng: np.random.Generator
+) -> NDArray[np.float64]:
+    """(n, D) targets in a region, each as often as any other, give or take one."""
+    inside = np.flatnonzero(targets_in(space, source))
+    # Always n: jobs that differ in their number of contexts cannot be trained together.
+    return np.asarray(space.targets[np.sort(np.resize(rng.permutation(inside), n))])
+
+
+def _fill(
+    space: ContextSpace, source: Source, n: int, rng: np.random.Generator
+) -> NDArray[np.float64]:
+    """(n, D) contexts that fill a region of a box evenly."""
     low, high = unit_box(space, source)
     # A Latin hypercube: in each dimension one context in each of n equal parts.
     parts = np.column_stack([rng.permutation(n) for _ in low])

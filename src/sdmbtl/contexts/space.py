@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import copy
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import cached_property
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 import scipy
@@ -14,12 +14,13 @@ from numpy.typing import ArrayLike, NDArray
 
 from sdmbtl.checks import MAX_COUNT, check_int, did_you_mean, short_text
 from sdmbtl.contexts import regions
+from sdmbtl.contexts.constraint import Constraint
 from sdmbtl.contexts.dimension import (
+    Categories,
     Dimension,
     Levels,
     Range,
     as_dimension,
-    as_number,
     dimension_from_dict,
 )
 from sdmbtl.contexts.source import Source
@@ -37,7 +38,7 @@ from sdmbtl.contexts.weights import check_weights, density_weights, frequencies,
 from sdmbtl.errors import ContextError
 from sdmbtl.wording import shown_context
 
-ContextLike = Mapping[str, float] | Sequence[float] | NDArray[np.floating[Any]]
+ContextLike = Mapping[str, Any] | Sequence[Any] | NDArray[np.floating[Any]]
 
 #: A sample of values that repeat is drawn from at most this many times as many points.
 SAMPLE_TRIES = 64
@@ -51,8 +52,13 @@ class ContextSpace:
 
     Args:
         targets: Optional (N, D) array, or sequence of contexts, of the targets.
-        **dimensions: For each name its values (a list, an array, `Levels`) or its bounds
-            (`Interval`). `Interval` needs a target list, or use `ContextSpace.sample`.
+        valid: Restricts the space to valid combinations: an expression such as
+            "mass * gravity < 40", or a function of a context. A grid keeps its valid targets, a
+            list must have no others. A function is not stored: nothing but targets is trained on;
+            True is such a function that was not stored.
+        **dimensions: For each name its values (a list of numbers or of categories, an array,
+            `Levels`) or its bounds (`Interval`). `Interval` needs a target list, or use
+            `ContextSpace.sample`.
 
     Attributes:
         weights: (N,) importance of the targets, with sum 1; None if all are equally important. See
@@ -69,12 +75,16 @@ class ContextSpace:
         {'length': 0.5, 'mass': 1.0}
         >>> space.nearest({"length": 1.1, "mass": 0.9})
         3
+        >>> ContextSpace(ground=["road", "ice"], mass=[1, 2], valid="ground != 'ice'").target(-1)
+        {'ground': 'road', 'mass': 2.0}
     """
 
     def __init__(
         self,
         targets: ArrayLike | Iterable[Mapping[str, float]] | None = None,
         /,
+        *,
+        valid: Any = None,
         **dimensions: object,
     ) -> None:
         if not dimensions:
@@ -85,38 +95,48 @@ class ContextSpace:
         self.dimensions: dict[str, Dimension] = {
             name: as_dimension(name, given) for name, given in dimensions.items()
         }
+        self.valid: Constraint | Callable[[dict[str, Any]], bool] | bool | None = (
+            Constraint(valid, self.dimensions) if isinstance(valid, str) else valid
+        )
         self.is_grid = targets is None
         self.targets = self._grid() if targets is None else listed_targets(self, targets)
+        if self.valid is not None:
+            self._keep_valid()
         self.targets.setflags(write=False)
         self.weights: NDArray[np.float64] | None = None
         self._check_distinct()
 
     @classmethod
-    def sample(cls, n: int, /, *, seed: int = 0, **dimensions: object) -> ContextSpace:
+    def sample(
+        cls, n: int, /, *, seed: int = 0, valid: Any = None, **dimensions: object
+    ) -> ContextSpace:
         """Make a space whose `n` targets fill the box evenly (scrambled Sobol points).
 
         Args:
             n: Number of targets.
             seed: Seed of the scrambling.
+            valid: As in the constructor.
             **dimensions: As in the constructor; usually an `Interval` each.
         """
         n = check_int("n", n, low=1, high=MAX_COUNT, error=ContextError)
         if not dimensions:
             return cls()  # raises, with the hint
         parsed = {name: as_dimension(name, given) for name, given in dimensions.items()}
+        rule = Constraint(valid, parsed) if isinstance(valid, str) else valid
         sobol = scipy.stats.qmc.Sobol(len(parsed), rng=np.random.default_rng(seed))
         shares = sobol.random_base2(max(n - 1, 1).bit_length())
-        drawn = _columns(parsed, shares)
+        drawn = _columns(parsed, shares, rule)
         while len(drawn) < n and len(shares) < SAMPLE_TRIES * n:
             # Dimensions that are lists of values repeat themselves: more points, fewer repeats.
             shares = np.vstack([shares, sobol.random(len(shares))])
-            drawn = _columns(parsed, shares)
+            drawn = _columns(parsed, shares, rule)
         if len(drawn) < n:
             raise ContextError(
-                f"Fewer than {n} different targets can be drawn from these values: "
-                f"{len(drawn)} were found. Ask for fewer, or leave out the sample for the grid."
+                f"Fewer than {n} different {'' if rule is None else 'valid '}targets can be drawn "
+                f"from these values: {len(drawn)} were found. Ask for fewer, or leave out the "
+                "sample for the grid."
             )
-        return cls(drawn[:n], **parsed)
+        return cls(drawn[:n], valid=valid, **parsed)
 
     # -- weights -------------------------------------------------------------------------
 
@@ -159,7 +179,7 @@ class ContextSpace:
     def subset(self, targets: NDArray[np.intp]) -> ContextSpace:
         """Return the space of some of the targets, in this order, without weights."""
         space = copy.copy(self)
-        for derived in ("unit_targets", "tie_rank", "_lookup"):
+        for derived in ("unit_targets", "positions", "tie_rank", "_lookup"):
             space.__dict__.pop(derived, None)
         space.targets, space.is_grid, space.weights = self.targets[targets], False, None
         space.targets.setflags(write=False)
@@ -181,6 +201,31 @@ class ContextSpace:
         """D, the number of dimensions."""
         return len(self.dimensions)
 
+    @cached_property
+    def n_units(self) -> int:
+        """U, the number of unit coordinates: D, and more if a dimension has categories."""
+        return sum(d.columns for d in self.dimensions.values())
+
+    @property
+    def unit_names(self) -> tuple[str, ...]:
+        """Names of the unit coordinates, such as "mass" or "ground=ice"."""
+        return tuple(
+            f"{name}={category}" if category else name
+            for name, d in self.dimensions.items()
+            for category in (d.categories if isinstance(d, Categories) else (None,))
+        )
+
+    @cached_property
+    def draws_targets(self) -> bool:
+        """True if there is nothing to train on but targets."""
+        opaque = self.valid is not None and not isinstance(self.valid, Constraint)
+        return opaque or any(d.discrete for d in self.dimensions.values())
+
+    @property
+    def is_box(self) -> bool:
+        """True if every point of the box is a context."""
+        return self.valid is None and not self.draws_targets
+
     def __len__(self) -> int:
         return len(self.targets)
 
@@ -198,15 +243,21 @@ class ContextSpace:
 
     @property
     def steps(self) -> NDArray[np.float64]:
-        """(D,) grid steps that one unit of each dimension stands for."""
-        return np.array([d.steps for d in self.dimensions.values()], dtype=np.float64)
+        """(U,) grid steps that one unit of each coordinate stands for."""
+        steps = [d.steps for d in self.dimensions.values() for _ in range(d.columns)]
+        return np.array(steps, dtype=np.float64)
 
     @cached_property
     def unit_targets(self) -> NDArray[np.float64]:
-        """(N, D) targets in unit coordinates."""
+        """(N, U) targets in unit coordinates."""
         units = self.to_unit(self.targets)
         units.setflags(write=False)
         return units
+
+    @cached_property
+    def positions(self) -> NDArray[np.float64]:
+        """(N, D) places of the targets from 0 to 1 in each dimension, also among categories."""
+        return self.unit_targets if self.n_units == len(self.names) else self.place(self.targets)
 
     @cached_property
     def tie_rank(self) -> NDArray[np.intp]:
@@ -231,30 +282,40 @@ class ContextSpace:
         """Turn a context, given by name or in the order of `names`, into a (D,) vector.
 
         Raises:
-            ContextError: If a dimension is unknown, missing or not a finite number.
+            ContextError: If a dimension is unknown or missing, or has no such value.
         """
         if isinstance(context, Mapping):
             self._check_names(context)
-            values: Iterable[object] = [context[name] for name in self.names]
+            values: list[object] = [context[name] for name in self.names]
         elif isinstance(context, str | bytes) or not isinstance(context, Iterable):
             raise ContextError(
                 f"A context must be a mapping from {list(self.names)} to numbers, or a sequence "
                 f"in that order. Got {context!r} instead."
             )
         else:
-            values = context
+            values = list(context)
         try:
-            vector = np.array([as_number(v) for v in values])
+            given = zip(self.dimensions.items(), values, strict=False)
+            vector = np.array([self._read(name, d, value) for (name, d), value in given])
+        except ContextError:
+            raise
         except (TypeError, ValueError, OverflowError):
             raise ContextError(
                 f"A context's values must be numbers. Got {context!r} instead."
             ) from None
-        if len(vector) != self.n_dimensions or not np.all(np.isfinite(vector)):
+        if len(values) != self.n_dimensions or not np.all(np.isfinite(vector)):
             raise ContextError(
                 f"A context has {self.n_dimensions} finite values, in the order "
-                f"{list(self.names)}. Got {vector.tolist()} instead."
+                f"{list(self.names)}. Got {short_text(values)} instead."
             )
         return vector
+
+    @staticmethod
+    def _read(name: str, dimension: Dimension, value: object) -> float:
+        try:
+            return dimension.read(value)
+        except ContextError as error:
+            raise ContextError(f"{name!r}: {error}") from None
 
     def _vector(self, context: ContextLike) -> NDArray[np.float64]:
         """Turn a context into a vector; an array is one already, checked where it came in."""
@@ -262,11 +323,13 @@ class ContextSpace:
             return np.asarray(context, dtype=np.float64)
         return self.vector(context)
 
-    def context(self, vector: ArrayLike) -> dict[str, float]:
-        """Turn a (D,) vector into a context by name."""
-        return dict(zip(self.names, np.asarray(vector, dtype=np.float64).tolist(), strict=True))
+    def context(self, vector: ArrayLike) -> dict[str, Any]:
+        """Turn a (D,) vector into a context by name: numbers, and texts for categories."""
+        values = np.asarray(vector, dtype=np.float64).tolist()
+        named = zip(self.dimensions.items(), values, strict=True)
+        return {name: dimension.show(value) for (name, dimension), value in named}
 
-    def target(self, index: int) -> dict[str, float]:
+    def target(self, index: int) -> dict[str, Any]:
         """The target with this index, by name."""
         if not -len(self) <= index < len(self):
             raise ContextError(
@@ -274,9 +337,24 @@ class ContextSpace:
             )
         return self.context(self.targets[index])
 
-    def middle(self) -> dict[str, float]:
+    def middle(self) -> dict[str, Any]:
         """The target nearest to the middle of the box."""
-        return self.target(self.nearest_to_unit(np.full(self.n_dimensions, 0.5)))
+        return self.target(self.nearest_to_unit(np.full(self.n_units, 0.5)))
+
+    def allows(self, vectors: NDArray[np.float64]) -> NDArray[np.bool_]:
+        """(n,) which of (n, D) contexts are valid."""
+        if isinstance(self.valid, Constraint):
+            return self.valid.holds(vectors)
+        if self.valid is None:
+            return np.ones(len(vectors), dtype=np.bool_)
+        return np.array([self.find(vector) is not None for vector in vectors], dtype=np.bool_)
+
+    def snap(self, unit: NDArray[np.float64]) -> NDArray[np.float64]:
+        """(D,) the context at a (U,) point; the nearest target if there is no valid one."""
+        vector = self.from_unit(unit)
+        if self.valid is None or self.allows(vector[None])[0]:
+            return vector
+        return np.asarray(self.targets[self.nearest_to_unit(unit)])
 
     def source(self, index: int) -> Source:
         """The target with this index, as what a policy is trained on."""
@@ -294,15 +372,17 @@ class ContextSpace:
             >>> space.region(space.whole())
             {'mass': (1.0, 4.0)}
         """
-        middle = self.from_unit(np.full(self.n_dimensions, 0.5))
+        middle = self.from_unit(np.full(self.n_units, 0.5))
+        if not self.is_box:
+            middle = self.vector(self.middle())
         return Source.at(middle, 1.0, parent, steps, sees_context)
 
     def is_whole(self, source: Source) -> bool:
         """Return whether a source is the whole space."""
         return regions.is_whole(self, source)
 
-    def region(self, source: Source) -> dict[str, tuple[float, float]]:
-        """Lowest and highest value of each dimension in a source, within the space."""
+    def region(self, source: Source) -> dict[str, tuple[Any, ...]]:
+        """Lowest and highest value of each dimension in a source; of categories, which ones."""
         return regions.bounds_of(self, source)
 
     def describe(self, source: Source) -> str:
@@ -330,8 +410,8 @@ class ContextSpace:
     ) -> NDArray[np.float64]:
         """(m, D) contexts to train on.
 
-        A point gives its one context, a region n that fill it evenly. Where a dimension is
-        discrete, they are targets in the region, each as often as any other, give or take one.
+        A point gives its one context, a region n valid ones that fill it evenly. Where a dimension
+        is discrete, they are targets in the region, each as often as any other, give or take one.
 
         Args:
             source: The source.
@@ -348,12 +428,22 @@ class ContextSpace:
     # -- coordinates ---------------------------------------------------------------------
 
     def to_unit(self, vectors: ArrayLike) -> NDArray[np.float64]:
-        """Map (..., D) contexts to unit coordinates; same shape."""
-        return self._columnwise("to_unit", vectors)
+        """Map (..., D) contexts to (..., U) unit coordinates."""
+        array, columns = self._checked(vectors, self.n_dimensions), self.dimensions.values()
+        return np.concatenate([d.encode(array[..., i]) for i, d in enumerate(columns)], axis=-1)
 
     def from_unit(self, units: ArrayLike) -> NDArray[np.float64]:
-        """Map (..., D) unit coordinates to contexts; same shape."""
-        return self._columnwise("from_unit", units)
+        """Map (..., U) unit coordinates to (..., D) contexts with values that exist."""
+        array, decoded, first = self._checked(units, self.n_units), [], 0
+        for dimension in self.dimensions.values():
+            decoded.append(dimension.decode(array[..., first : first + dimension.columns]))
+            first += dimension.columns
+        return np.stack(decoded, axis=-1)
+
+    def place(self, vectors: ArrayLike) -> NDArray[np.float64]:
+        """Map (..., D) contexts to places from 0 to 1 in each dimension; same shape."""
+        array, columns = self._checked(vectors, self.n_dimensions), self.dimensions.values()
+        return np.stack([d.to_unit(array[..., i]) for i, d in enumerate(columns)], axis=-1)
 
     def nearest(self, context: ContextLike) -> int:
         """Index of the target nearest to a context (L1 distance in unit coordinates)."""
@@ -362,10 +452,10 @@ class ContextSpace:
     def nearest_to_unit(
         self, unit: NDArray[np.float64], among: NDArray[np.bool_] | None = None
     ) -> int:
-        """Index of the target nearest to a (D,) point in unit coordinates.
+        """Index of the target nearest to a (U,) point in unit coordinates.
 
         Args:
-            unit: (D,) the point.
+            unit: (U,) the point.
             among: (N,) targets that may be returned; all if left out.
         """
         distance = np.round(np.abs(self.unit_targets - unit).sum(axis=1), 9)
@@ -406,15 +496,15 @@ class ContextSpace:
         return index
 
     def __contains__(self, context: ContextLike) -> bool:
-        """Return whether a context lies in the box X."""
+        """Return whether a context lies in the box X and is valid."""
         vector = self._vector(context)
         if any(d.scale == "log" and v <= 0 for d, v in self._paired(vector)):
             return False
         unit = self.to_unit(vector)
         inside = np.all((unit >= -SAME_CONTEXT) & (unit <= 1 + SAME_CONTEXT))
-        return bool(inside) and self._keeps_constants(vector)
+        return bool(inside) and self._keeps_constants(vector) and bool(self.allows(vector[None])[0])
 
-    def __iter__(self) -> Iterator[dict[str, float]]:
+    def __iter__(self) -> Iterator[dict[str, Any]]:
         return (self.target(i) for i in range(len(self)))
 
     # -- storage -------------------------------------------------------------------------
@@ -426,7 +516,14 @@ class ContextSpace:
             data["targets"] = targets_as_json(self.targets)
         if self.weights is not None:
             data["weights"] = targets_as_json(self.weights[:, None])
-        return data
+        return data if self.valid is None else {**data, "valid": self._described_rule}
+
+    @property
+    def _described_rule(self) -> str | Literal[True] | None:
+        """The constraint as JSON data; True for a function, which cannot be stored."""
+        if isinstance(self.valid, Constraint):
+            return self.valid.text
+        return None if self.valid is None else True
 
     def _described(self) -> list[dict[str, Any]]:
         """The dimensions as JSON data."""
@@ -446,7 +543,8 @@ class ContextSpace:
             )
         try:
             dimensions = {d["name"]: dimension_from_dict(d) for d in data["dimensions"]}
-            space = cls(targets_from_json(data.get("targets")), **dimensions)
+            listed, valid = targets_from_json(data.get("targets")), data.get("valid")
+            space = cls(listed, valid=valid, **dimensions)
             weights = targets_from_json(data.get("weights"))
             return space if weights is None else space.weighted(np.ravel(weights))
         except (KeyError, TypeError) as error:  # also of names that are not texts
@@ -459,6 +557,7 @@ class ContextSpace:
             self.names == other.names
             and self.is_grid == other.is_grid
             and self._described() == other._described()
+            and self._described_rule == other._described_rule
             and np.array_equal(self.targets, other.targets)
             and np.array_equal(np.asarray(self.weights), np.asarray(other.weights))
         )
@@ -478,6 +577,19 @@ class ContextSpace:
         check_grid([len(column) for column in columns])
         meshes = np.meshgrid(*columns, indexing="ij", copy=False)
         return np.stack([mesh.ravel() for mesh in meshes], axis=-1)
+
+    def _keep_valid(self) -> None:
+        """Keep the valid targets of a grid; refuse others in a list."""
+        kept = _valid(self.valid, self.dimensions, self.targets)
+        if not kept.any():
+            raise ContextError("No combination of these values is valid. Check 'valid'.")
+        if not self.is_grid and not kept.all():
+            number = int(np.argmin(kept))
+            raise ContextError(
+                f"Target {number}, {shown_context(self.target(number))}, is not valid. Drop it, or "
+                "correct 'valid'."
+            )
+        self.is_grid, self.targets = False, self.targets[kept]
 
     def _levels(self) -> list[NDArray[np.float64]]:
         """The values of each dimension of a grid."""
@@ -506,7 +618,7 @@ class ContextSpace:
                     "of them."
                 )
 
-    def _check_names(self, context: Mapping[str, float]) -> None:
+    def _check_names(self, context: Mapping[str, object]) -> None:
         unknown = [name for name in context if name not in self.dimensions]
         if unknown:
             raise ContextError(
@@ -528,26 +640,47 @@ class ContextSpace:
     def _paired(self, vector: NDArray[np.float64]) -> Iterator[tuple[Dimension, float]]:
         return zip(self.dimensions.values(), vector.tolist(), strict=True)
 
-    def _columnwise(self, method: str, array: ArrayLike) -> NDArray[np.float64]:
+    @staticmethod
+    def _checked(array: ArrayLike, columns: int) -> NDArray[np.float64]:
         array = np.asarray(array, dtype=np.float64)
-        if array.ndim == 0 or array.shape[-1] != self.n_dimensions:
+        if array.ndim == 0 or array.shape[-1] != columns:
             raise ContextError(
-                f"Contexts need {self.n_dimensions} values in their last axis. "
+                f"Contexts need {columns} values in their last axis. "
                 f"Got an array of shape {array.shape} instead."
             )
-        columns = [
-            getattr(d, method)(array[..., i]) for i, d in enumerate(self.dimensions.values())
-        ]
-        return np.stack(columns, axis=-1)
+        return array
+
+
+def _valid(
+    rule: Constraint | Callable[[dict[str, Any]], bool] | bool | None,
+    dimensions: Mapping[str, Dimension],
+    vectors: NDArray[np.float64],
+) -> NDArray[np.bool_]:
+    """(n,) which of (n, D) contexts obey a rule."""
+    if isinstance(rule, Constraint):
+        return rule.holds(vectors)
+    if rule is None or rule is True:
+        return np.ones(len(vectors), dtype=np.bool_)
+    if not callable(rule):
+        raise ContextError(
+            "'valid' is an expression such as 'mass * gravity < 40', or a function of a context. "
+            f"Got {short_text(rule)} instead."
+        )
+    shown = [[d.show(v) for v in vectors[:, i].tolist()] for i, d in enumerate(dimensions.values())]
+    contexts = (dict(zip(dimensions, values, strict=True)) for values in zip(*shown, strict=True))
+    return np.array([bool(rule(context)) for context in contexts])
 
 
 def _columns(
-    dimensions: Mapping[str, Dimension], shares: NDArray[np.float64]
+    dimensions: Mapping[str, Dimension],
+    shares: NDArray[np.float64],
+    rule: Constraint | Callable[[dict[str, Any]], bool] | bool | None,
 ) -> NDArray[np.float64]:
-    """Different contexts at these shares (n, D) of each dimension's range, in their order."""
+    """Different valid contexts at these shares (n, D) of each dimension's range, in order."""
     columns = [d.at_shares(shares[:, i]) for i, d in enumerate(dimensions.values())]
     contexts = np.column_stack(columns)
-    return np.asarray(contexts[first_of_each(contexts) == np.arange(len(contexts))])
+    contexts = contexts[first_of_each(contexts) == np.arange(len(contexts))]
+    return np.asarray(contexts[_valid(rule, dimensions, contexts)])
 
 
 def space_from_ranges(ranges: Mapping[str, Range], levels: int | None = None) -> ContextSpace:
@@ -560,4 +693,5 @@ def space_from_ranges(ranges: Mapping[str, Range], levels: int | None = None) ->
     if levels is not None:
         ranges = {n: replace(r, levels=levels) for n, r in ranges.items()}
     check_grid([r.levels for r in ranges.values()])
-    return ContextSpace(**{name: r.dimension for name, r in ranges.items()})
+    dimensions: dict[str, Any] = {name: r.dimension for name, r in ranges.items()}
+    return ContextSpace(**dimensions)

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sdmbtl.checks import short_text
-from sdmbtl.contexts.dimension import Dimension, Interval, Levels
+from sdmbtl.contexts.dimension import Categories, Dimension, Interval, Levels
 from sdmbtl.contexts.space import ContextSpace
 from sdmbtl.contexts.toml import read_toml
 from sdmbtl.errors import ContextError
@@ -20,6 +20,9 @@ SPLITS = ("train", "interpolation", "extrapolation")
 
 #: Contexts of a split, if no number is given.
 CONTEXTS = 100
+
+#: If some combinations are not valid, this many times as many contexts are drawn.
+TRIES = 16
 
 #: Extrapolation goes beyond each end of a dimension by this share of its length, but never below
 #: half of a positive lowest value: a mass or a length stays one.
@@ -88,7 +91,10 @@ def _of_table(space: ContextSpace, name: str, table: Any, n: int, seed: int) -> 
                 f"[splits.{name}] has NAME = [lowest, highest] for dimensions of the space "
                 f"({', '.join(space.names)}). Got {each} = {short_text(ends)} instead."
             )
-        ranges[each] = np.sort(space.dimensions[each].to_unit(ends))
+        dimension = space.dimensions[each]
+        if isinstance(dimension, Categories):
+            ends = [dimension.read(category) for category in ends]
+        ranges[each] = np.sort(dimension.to_unit(ends))
     return _draw(space, ranges, n, seed)
 
 
@@ -118,8 +124,9 @@ def _draw(
     outside: bool = False,
 ) -> NDArray[np.float64]:
     """(n, D) contexts, evenly in the ranges of unit coordinates; each beyond the box if asked."""
-    box = dict.fromkeys(space.names, Interval(0.0, 1.0))
-    shares = ContextSpace.sample(n, seed=seed, **box).targets
+    box: dict[str, Any] = dict.fromkeys(space.names, Interval(0.0, 1.0))
+    drawn = n if space.valid is None else TRIES * n
+    shares = ContextSpace.sample(drawn, seed=seed, **box).targets
     units, beyond = np.empty_like(shares), np.zeros(shares.shape, dtype=np.bool_)
     pushed = np.random.default_rng(seed).random(shares.shape)
     for column, (name, ends) in enumerate(ranges.items()):
@@ -144,4 +151,10 @@ def _draw(
             low, high = ranges[space.names[column]]
             share = shares[row, column] * (high - 1.0 - low)  # along both ends together
             units[row, column] = low + share if low + share < 0.0 else 1.0 + (low + share)
-    return space.from_unit(units)
+    dimensions = space.dimensions.values()
+    contexts = np.column_stack([d.from_unit(u) for d, u in zip(dimensions, units.T, strict=True)])
+    if space.valid is not None:
+        contexts = contexts[space.allows(contexts)][:n]
+    if not len(contexts):
+        raise ContextError("No context of this split is valid. List some in a file.")
+    return contexts

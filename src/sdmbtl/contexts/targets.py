@@ -132,6 +132,14 @@ def _check_bounds(space: ContextSpace, array: NDArray[np.float64]) -> None:
             f"Target {number} has {name}={array[number, d]:g}, outside its bounds "
             f"[{low:g}, {high:g}]. Widen the dimension or drop the target."
         )
+    for d, (name, dimension) in enumerate(space.dimensions.items()):
+        missing = ~np.isin(array[:, d], dimension.knots) & dimension.discrete
+        if missing.any():
+            number = int(np.argmax(missing))
+            raise ContextError(
+                f"Target {number} has {name}={array[number, d]:g}, which is not one of the values. "
+                "Add it to the dimension or drop the target."
+            )
 
 
 def check_grid(levels: Sequence[int]) -> None:

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from sdmbtl.checks import check_int, check_return_range, did_you_mean, short_text
-from sdmbtl.contexts.dimension import Dimension, Interval, Levels, Range
+from sdmbtl.contexts.dimension import Dimension, Interval, Levels, Range, dimension_of
 from sdmbtl.contexts.space import ContextSpace
 from sdmbtl.contexts.targets import check_grid
 from sdmbtl.contexts.weights import density_weights, distinct, read_log
@@ -33,6 +33,9 @@ def load_space(path: str | Path) -> tuple[ContextSpace, dict[str, Any]]:
 
     For example::
 
+        valid = "mass * length < 20"     # optional: combinations that exist
+        [dimensions.ground]
+        values = ["road", "ice"]  # categories: no order, nothing between them
         [dimensions.mass]
         values = [0.1, 1, 10]     # the values, with an optional scale ...
         discrete = false          # true if there is nothing between them, as for a number of lanes
@@ -79,9 +82,10 @@ def load_space(path: str | Path) -> tuple[ContextSpace, dict[str, Any]]:
             "a TOML file with a table [dimensions.NAME] for each dimension."
         ) from None
     try:
-        _check_keys("The file", data, ("dimensions", "returns", "targets", "splits", "run"))
+        keys = ("dimensions", "returns", "targets", "splits", "run", "valid")
+        _check_keys("The file", data, keys)
         tables = data.get("dimensions")
-        space = _space(tables, data.get("targets"), path.parent)
+        space = _space(tables, data.get("targets"), data.get("valid"), path.parent)
         return space, {**_returns(data), **_places(tables)}
     except ContextError as error:
         raise ContextError(f"{path}: {error}") from None
@@ -121,10 +125,14 @@ def read_space(given: SpaceLike) -> tuple[ContextSpace, dict[str, Any]]:
     )
 
 
-def _space(tables: object, targets: object, folder: Path) -> ContextSpace:
+def _space(tables: object, targets: object, valid: object, folder: Path) -> ContextSpace:
     """Make the space of tables of dimensions, and of one of targets if there is one."""
+    if not isinstance(valid, str | None):
+        raise ContextError(
+            f"'valid' is an expression in quotes, such as \"mass < 40\". Got {valid!r} instead."
+        )
     if targets is None:
-        return _weighted(ContextSpace(**_dimensions(tables, is_grid=True)), tables)
+        return _weighted(ContextSpace(valid=valid, **_dimensions(tables, is_grid=True)), tables)
     made_by = {"sample", "list"} & set(targets) if isinstance(targets, Mapping) else set()
     if not isinstance(targets, Mapping) or len(made_by) > 1 or not (made_by or "logged" in targets):
         raise ContextError(
@@ -136,27 +144,27 @@ def _space(tables: object, targets: object, folder: Path) -> ContextSpace:
     logged = read_log(folder / targets["logged"], dimensions) if "logged" in targets else None
     try:
         if "list" in targets:
-            space = _listed(targets["list"], dimensions)
+            space = _listed(targets["list"], dimensions, valid)
         elif "sample" in targets:
             seed = check_int("seed", targets.get("seed", 0), low=0, error=ContextError)
-            space = ContextSpace.sample(targets["sample"], seed=seed, **dimensions)
+            space = ContextSpace.sample(targets["sample"], seed=seed, valid=valid, **dimensions)
         elif any(isinstance(d, Interval) for d in dimensions.values()):
             contexts, counts = distinct(dimensions, logged or [])
-            space, logged = ContextSpace(contexts, **dimensions).weighted(counts), None
+            space, logged = ContextSpace(contexts, valid=valid, **dimensions).weighted(counts), None
         else:
-            space = ContextSpace(**dimensions)
+            space = ContextSpace(valid=valid, **dimensions)
         return _weighted(space if logged is None else space.weighted(logged), tables)
     except ContextError as error:
         raise ContextError(f"[targets]: {error}") from None
 
 
-def _listed(contexts: Any, dimensions: Mapping[str, object]) -> ContextSpace:
+def _listed(contexts: Any, dimensions: Mapping[str, Any], valid: str | None) -> ContextSpace:
     """Make the space of a list of contexts, each of which may have a 'weight', usually 1."""
     has_weights = "weight" not in dimensions and isinstance(contexts, list)
     if not has_weights or not all(isinstance(context, dict) for context in contexts):
-        return ContextSpace(contexts, **dimensions)
+        return ContextSpace(contexts, valid=valid, **dimensions)
     weights = [context.pop("weight", 1.0) for context in contexts]
-    return ContextSpace(contexts, **dimensions).weighted(weights)
+    return ContextSpace(contexts, valid=valid, **dimensions).weighted(weights)
 
 
 def _weighted(space: ContextSpace, tables: Any) -> ContextSpace:
@@ -203,10 +211,10 @@ def _dimension(table: object, *, is_grid: bool) -> Dimension:
             )
         if not isinstance(table["values"], list):
             raise ContextError(
-                f"'values' must be a list of numbers. Got {short_text(table['values'])} instead."
+                "'values' must be a list of numbers or of texts. "
+                f"Got {short_text(table['values'])} instead."
             )
-        scale, unit = table.get("scale", "steps"), table.get("unit")
-        return Levels(table["values"], scale=scale, discrete=discrete, unit=unit)
+        return dimension_of(table["values"], table.get("scale"), discrete, table.get("unit"))
     if not is_grid and {"low", "high"} <= table.keys() and "levels" not in table and not discrete:
         scale, unit = table.get("scale", "linear"), table.get("unit")
         return Interval(table["low"], table["high"], scale, unit=unit)

@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sdmbtl.checks import MAX_COUNT, check_int, short_text
-from sdmbtl.contexts.dimension import Dimension, Interval, Levels
+from sdmbtl.contexts.dimension import Categories, Dimension, Interval, Levels
 from sdmbtl.contexts.targets import first_of_each
 from sdmbtl.errors import ContextError
 from sdmbtl.foreign import read_text
@@ -174,12 +174,12 @@ def distinct(
     return vectors[first], np.bincount(place).astype(np.float64)
 
 
-def read_log(path: Path, names: Iterable[str]) -> list[dict[str, float]]:
+def read_log(path: Path, dimensions: Mapping[str, Any]) -> list[dict[str, float]]:
     """Read logged contexts: CSV with a header line, or a JSON object on each line.
 
     Args:
         path: The file.
-        names: Names of the dimensions; other columns are left out.
+        dimensions: The dimensions by name; other columns are left out.
 
     Raises:
         ContextError: If it cannot be read, or a number is missing.
@@ -192,11 +192,14 @@ def read_log(path: Path, names: Iterable[str]) -> list[dict[str, float]]:
             f"The logged contexts in {str(path)!r} cannot be read: {error.strerror}. Give the path "
             "of a CSV or JSON Lines file, relative to the TOML file."
         ) from None
-    is_json, wanted = path.suffix in (".jsonl", ".json"), list(names)
+    is_json, wanted = path.suffix in (".jsonl", ".json"), list(dimensions)
     lines = filter(str.strip, text.splitlines())
     rows = map(json.loads, lines) if is_json else csv.DictReader(io.StringIO(text))
     try:
-        found = [{name: float(row[name]) for name in wanted} for row in rows]
+        readers = {
+            name: d.read if isinstance(d, Categories) else float for name, d in dimensions.items()
+        }
+        found = [{name: read(row[name]) for name, read in readers.items()} for row in rows]
     except (KeyError, TypeError, ValueError, csv.Error) as error:
         raise ContextError(
             f"{path}: each entry needs a number for each of {wanted} ({error!r})."

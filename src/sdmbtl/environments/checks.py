@@ -170,17 +170,19 @@ def check_contexts_do_not_leak(family: EnvironmentFamily, space: ContextSpace) -
 
 def check_every_dimension_matters(family: EnvironmentFamily, space: ContextSpace) -> dict[str, int]:
     """Find for each dimension the first step at which its ends lead to different episodes."""
-    found, middle = {}, space.middle()
-    for name, (low, high) in space.bounds.items():
-        if low == high:
+    found = {}
+    for d, name in enumerate(space.names):
+        contexts = _differing(space, d)
+        if contexts is None:
             continue
-        envs = [family.make({**middle, name: value}) for value in (low, high)]
+        low, high = (short_text(context[name]) for context in contexts)
+        envs = [family.make(context) for context in contexts]
         # Another seed each time: in some episodes there may be nothing that could differ.
         differences = (find_difference(*envs, hold=h, seed=SEED + i) for i, h in enumerate(HOLDS))
         step = next((d for d in differences if d is not None), None)
         if step is None:
             raise FamilyError(
-                f"The dimension {name!r} does nothing: {low:g} and {high:g} give the same "
+                f"The dimension {name!r} does nothing: {low} and {high} give the same "
                 f"observations and rewards in {STEPS} steps of {len(HOLDS)} action sequences. It "
                 f"is {family.describe_feature(name)}. Check that the environment uses the value, "
                 "and not one computed before it was set; or drop the dimension."
@@ -269,10 +271,37 @@ def find_missing_time_limit(family: EnvironmentFamily, space: ContextSpace) -> s
     )
 
 
-def _ends(space: ContextSpace) -> tuple[dict[str, float], dict[str, float]]:
-    """Return the contexts with the lowest and with the highest value of every dimension."""
-    low, high = zip(*space.bounds.values(), strict=True)
+def _ends(space: ContextSpace) -> tuple[dict[str, Any], dict[str, Any]]:
+    """Return the contexts with the lowest and with the highest value of every dimension.
+
+    If one of them is not valid, a target near it takes its place.
+    """
+    ends = np.array(list(space.bounds.values())).T
+    low, high = (
+        end if valid else space.targets[space.nearest(end)]
+        for end, valid in zip(ends, space.allows(ends), strict=True)
+    )
     return space.context(low), space.context(high)
+
+
+def _differing(space: ContextSpace, d: int) -> list[dict[str, Any]] | None:
+    """Return two valid contexts, as far apart as possible in one dimension, equal in the others.
+
+    They are the ends of the dimension through the middle of the space, or two targets; None if
+    there are no such contexts.
+    """
+    low, high = list(space.bounds.values())[d]
+    ends = np.repeat(space.vector(space.middle())[None], 2, axis=0)
+    ends[:, d] = low, high
+    if low < high and not space.allows(ends).all():
+        others = np.delete(space.positions, d, axis=1).round(9)
+        order = np.lexsort((space.positions[:, d], *others.T))
+        _, first, counts = np.unique(others[order], axis=0, return_index=True, return_counts=True)
+        last = first + counts - 1
+        along = space.positions[order, d]
+        widest = int(np.argmax(along[last] - along[first]))
+        ends = space.targets[order[[first[widest], last[widest]]]]
+    return None if ends[0, d] == ends[1, d] else [space.context(end) for end in ends]
 
 
 # -- episodes ----------------------------------------------------------------------------

@@ -72,7 +72,7 @@ class ContextualEnv(gymnasium.Env[Any, Any]):
         if observe_context is not False:
             self._observed = family.space() if observe_context is True else observe_context
             family.full_context(self._observed.middle())  # refuses dimensions that it has not
-            self.observation_space = self._extended_space(self._observed.n_dimensions)
+            self.observation_space = self._extended_space(self._observed.n_units)
         self._units = self._units_of(self._context)
 
     @property
@@ -142,10 +142,11 @@ class ContextualEnv(gymnasium.Env[Any, Any]):
     # -- the context in the observation --------------------------------------------------
 
     def _units_of(self, context: Mapping[str, float]) -> NDArray[np.floating[Any]]:
-        """Return (D,) unit coordinates of a context in the observed space, (0,) without one."""
+        """Return (U,) unit coordinates of a context in the observed space, (0,) without one."""
         if self._observed is None:
             return np.zeros(0)
-        units = self._observed.to_unit([context[name] for name in self._observed.names])
+        seen = [context[name] for name in self._observed.names]
+        units = self._observed.to_unit(self._observed.vector(seen))
         return units.astype(self.observation_space.dtype)
 
     def _extended_space(self, n_coordinates: int) -> spaces.Box:

@@ -13,7 +13,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sdmbtl.checks import check_float, check_return_range, known_name, short_text
-from sdmbtl.contexts import ContextSpace, Range, SpaceLike, read_space, space_from_ranges
+from sdmbtl.contexts import (
+    Categories,
+    ContextSpace,
+    Range,
+    SpaceLike,
+    read_space,
+    space_from_ranges,
+)
 from sdmbtl.environments.contextual import ContextualEnv
 from sdmbtl.errors import ContextError, FamilyError
 
@@ -229,7 +236,10 @@ class EnvironmentFamily(ABC):
             self.return_range = extras["return_range"]
         return space
 
-    def _check_value(self, name: str, value: object) -> float:
+    def _check_value(self, name: str, value: object) -> Any:
+        dimension = self._space.dimensions.get(name) if self._space is not None else None
+        if isinstance(dimension, Categories) and isinstance(value, str):
+            return dimension.show(dimension.read(value))
         number, most = check_float(name, value, error=ContextError), self.highest.get(name)
         if name in self.positive and number <= 0:
             raise ContextError(f"{name!r} of {self.name} must be above 0. Got {value!r} instead.")

@@ -128,29 +128,42 @@ class Feature:
                 f"It has {np.size(self.before)} values, {short_text(self.before)}: give the index "
                 "of one ([0]), or multiply all values of an array (factor = true)."
             )
-        if not isinstance(self.before, int | float | np.number | np.bool_):
+        if not isinstance(self.before, int | float | np.number | np.bool_ | str):
             raise FamilyError(f"It is not a number but {short_text(self.before)}.")
 
     @property
-    def usual(self) -> float:
+    def usual(self) -> Any:
         """The usual value of the dimension."""
+        if isinstance(self.before, str):
+            return self.before
         return 1.0 if self.factor else float(self.before)
 
     @property
     def must_be_whole(self) -> bool:
         """True if there is nothing between two of its values."""
         kind = np.asarray(self.before).dtype
+        if isinstance(self.before, str):
+            return False
         if isinstance(self.place, AttributePath) or kind == np.bool_:
             return kind == np.bool_ or np.issubdtype(kind, np.integer)
         words = set(re.findall(r"\w+", self.annotation))
         return "int" in words and "float" not in words
 
-    def converted(self, value: float) -> Any:
+    def converted(self, value: Any) -> Any:
         """Convert a value of the dimension to the type that it has in the environment.
 
         Raises:
-            FamilyError: If a fraction is given where only whole values are possible.
+            FamilyError: If a fraction is given where only whole values are possible, or a text for
+                a number.
         """
+        if isinstance(self.before, str) != isinstance(value, str):
+            values = "texts" if isinstance(self.before, str) else "numbers"
+            raise FamilyError(
+                f"Values of {self.describe()} are {values}; the usual one is "
+                f"{short_text(self.before)}. Got {short_text(value)}."
+            )
+        if isinstance(value, str):
+            return value
         number = np.asarray(self.before * value if self.factor else value)
         kind = np.asarray(self.before).dtype
         if self.must_be_whole and not np.array_equal(number, number.astype(kind)):

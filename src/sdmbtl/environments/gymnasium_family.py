@@ -198,7 +198,7 @@ class GymnasiumFamily(EnvironmentFamily):
             feature = self._features[name]
             if isinstance(dimension, Levels):
                 for value in dimension.knots.tolist():
-                    feature.converted(value)
+                    feature.converted(dimension.show(value))
                 if feature.must_be_whole:
                     described["discrete"] = True
             elif feature.must_be_whole:

@@ -12,7 +12,7 @@ from matplotlib.patches import Patch, Rectangle
 from matplotlib.patheffects import withStroke
 from numpy.typing import NDArray
 
-from sdmbtl.contexts import ContextSpace, Levels, Source
+from sdmbtl.contexts import Categories, ContextSpace, Levels, Source
 from sdmbtl.contexts.regions import EDGE, unit_box
 from sdmbtl.palette import policy_colour
 from sdmbtl.plots.colours import BLACK, GREY
@@ -88,11 +88,11 @@ class SpaceMap:
         for d, set_ticks in ((x, axes.set_xticks), (y, axes.set_yticks)):
             values = np.sort(_levels(self.space, d))
             named = np.unique(np.linspace(0, len(values) - 1, MOST_NAMED).round().astype(int))
-            set_ticks(named, [f"{values[i]:.3g}" for i in named])
+            set_ticks(named, [self._named(d, values[i]) for i in named])
         axes.set_xlabel(self.axis_name(x))
         axes.set_ylabel(self.axis_name(y))
         levels = {d: np.sort(_levels(self.space, d))[i] for d, i in hidden.items()}
-        names = [f"{self.space.names[d]} {value:.3g}" for d, value in levels.items()]
+        names = [f"{self.space.names[d]} {self._named(d, value)}" for d, value in levels.items()]
         axes.set_title(without_mathematics(", ".join(names)), fontsize=10)
 
     def draw_points(self, axes: Axes, x: int, y: int) -> None:
@@ -104,11 +104,20 @@ class SpaceMap:
             source = self.sources[number]
             if source.is_point:
                 draw_star(axes, number, (source.center[x], source.center[y]))
-        for d, set_scale in ((x, axes.set_xscale), (y, axes.set_yscale)):
-            if list(self.space.dimensions.values())[d].scale == "log":
-                set_scale("log")
+        self.scale_axes(axes, x, y)
         axes.set_xlabel(self.axis_name(x))
         axes.set_ylabel(self.axis_name(y))
+
+    def scale_axes(self, axes: Axes, x: int, y: int | None = None) -> None:
+        """Give axes of values the scale of their dimension, and the names of its categories."""
+        for d, axis in ((x, "x"), (y, "y")):
+            dimension = None if d is None else list(self.space.dimensions.values())[d]
+            if isinstance(dimension, Categories):
+                axes.set(
+                    **{f"{axis}ticks": dimension.knots, f"{axis}ticklabels": dimension.categories}
+                )
+            elif dimension is not None and dimension.scale == "log":
+                axes.set(**{f"{axis}scale": "log"})
 
     def draw_legend(self, axes: Axes) -> None:
         """Name the colours of the policies that serve most targets, to the right."""
@@ -130,6 +139,11 @@ class SpaceMap:
         unit = self.space.dimensions[name].unit
         return without_mathematics(name if unit is None else f"{name} ({unit})")
 
+    def _named(self, dimension: int, value: float) -> str:
+        """Return a value of a dimension as text."""
+        shown = self.space.dimensions[self.space.names[dimension]].show(value)
+        return without_mathematics(shown) if isinstance(shown, str) else f"{shown:.3g}"
+
     def _painted(self) -> Floats:
         """(N, 3) colours of the targets; white where there is no return."""
         painted = np.ones((len(self.space), 3))
@@ -140,7 +154,7 @@ class SpaceMap:
     def _reaches(self, source: Source, hidden: Mapping[int, int]) -> bool:
         """Tell whether a source has a part in a slice; between two levels it is in the nearest."""
         low, high = unit_box(self.space, source)
-        center = self.space.to_unit(source.vector)
+        center = self.space.place(source.vector)
         for d, level in hidden.items():
             units = np.sort(_units(self.space, d))
             inside = (units >= low[d] - EDGE) & (units <= high[d] + EDGE)
@@ -154,7 +168,7 @@ class SpaceMap:
         """Draw the outline of a region, or the star of a point, with the number of its policy."""
         source = self.sources[number]
         if source.is_point:
-            unit = self.space.to_unit(source.vector)
+            unit = self.space.place(source.vector)
             away = [np.abs(np.sort(_units(self.space, d)) - unit[d]) for d in (x, y)]
             draw_star(axes, number, (float(away[0].argmin()), float(away[1].argmin())))
             return

@@ -190,8 +190,7 @@ class StudyPlots:
         for number in found.served:
             if found.sources[number].is_point:
                 draw_star(axes, number, (found.sources[number].center[0], low))
-        if next(iter(found.space.dimensions.values())).scale == "log":
-            axes.set_xscale("log")
+        found.scale_axes(axes, 0)
         axes.set_xlabel(found.axis_name(0))
         axes.set_ylabel("return")
         axes.legend(frameon=False, fontsize=8)

@@ -112,7 +112,9 @@ class DistilledPolicy(Policy):
         self.code = ActionCode(head.action_space)
         self._flatten = None if observation_space is None else FlatObservations(observation_space)
         self.state_size = (
-            len(self.dimensions or ()) if memory is None else memory.size + self.code.size
+            sum(d.columns for d in (self.dimensions or {}).values())
+            if memory is None
+            else memory.size + self.code.size
         )
         if memory is None:
             self.observation_size = head.observation_size - self.state_size
@@ -150,8 +152,8 @@ class DistilledPolicy(Policy):
                 f"This network is told its context: {', '.join(self.dimensions)}. Missing: "
                 f"{', '.join(missing)}. Call start(context)."
             )
-        units = [d.to_unit(context[name]) for name, d in self.dimensions.items()]
-        return np.array(units, dtype=np.float32)
+        units = [d.encode(np.array(d.read(context[name]))) for name, d in self.dimensions.items()]
+        return np.concatenate(units).astype(np.float32)
 
     def act(self, observation: ArrayLike, state: ArrayLike | None = None) -> Any:
         """Return the action and the next state, for one observation or a batch of them.

@@ -107,9 +107,9 @@ def nearness(space: ContextSpace, known: Mapping[str, float]) -> NDArray[np.floa
     weights = np.ones(len(space))
     for name, value in known.items():
         known_name("dimension", name, space.names, error=ContextError)
-        axis = space.names.index(name)
-        unit = float(space.dimensions[name].to_unit(value))
-        steps = (space.unit_targets[:, axis] - unit) * space.steps[axis]
+        column, d = space.targets[:, space.names.index(name)], space.dimensions[name]
+        away = d.encode(column) - d.encode(np.array(d.read(value)))
+        steps = np.abs(away).sum(axis=1) * d.steps
         weights *= np.exp(-2.0 * steps**2) + np.finfo(float).tiny
     return weights
 

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from sdmbtl.contexts import Categories
 from sdmbtl.contexts.targets import SAME_CONTEXT
 from sdmbtl.errors import PolicyError, PortfolioError
 from sdmbtl.policies import MlpPolicy
@@ -47,10 +48,15 @@ def make_portfolio_onnx(portfolio: Portfolio) -> bytes:
         if policy.sees_context:
             coordinates = graph.apply("Cast", unit, to=kinds.FLOAT)
             seen = graph.apply("Concat", "observation", coordinates, axis=-1)
-            size -= portfolio.space.n_dimensions
+            size -= portfolio.space.n_units
         actions.append(add_actions(graph, policy, add_outputs(graph, policy, seen)))
     action = _add_selection(graph, actions, chosen)
-    names = ", ".join(portfolio.space.names)
+    names = ", ".join(
+        f"{name} ({', '.join(f'{i}: {c}' for i, c in enumerate(d.categories))})"
+        if isinstance(d, Categories)
+        else name
+        for name, d in portfolio.space.dimensions.items()
+    )
     inputs = {
         "context": (kinds.DOUBLE, portfolio.space.n_dimensions, names),
         "observation": (kinds.FLOAT, size, "observation"),
@@ -59,10 +65,20 @@ def make_portfolio_onnx(portfolio: Portfolio) -> bytes:
 
 
 def _add_unit(graph: Graph, portfolio: Portfolio) -> str:
-    """Add the (n, D) unit coordinates of the context: piecewise linear in each dimension."""
+    """Add the (n, U) unit coordinates of the context: piecewise linear in each dimension."""
     columns = []
     for axis, dimension in enumerate(portfolio.space.dimensions.values()):
         column = graph.apply("Gather", "context", np.array([axis]), axis=1)
+        if isinstance(dimension, Categories):
+            same = graph.apply("Equal", column, dimension.knots[None])
+            columns.append(
+                graph.apply(
+                    "Mul",
+                    graph.apply("Cast", same, to=graph.onnx.TensorProto.DOUBLE),
+                    np.float64(0.5),
+                )
+            )
+            continue
         knots = dimension.knots
         if dimension.scale == "log":
             column, knots = graph.apply("Log", column), np.log(knots)

@@ -548,7 +548,7 @@ class Portfolio:
                 )
                 if not low <= value <= high
             )
-            words += f" Outside of the box, so less certain: {beyond}."
+            words += f" Outside of the space, so less certain: {beyond or 'not valid'}."
         return words
 
     def _summary(self) -> str:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from sdmbtl.contexts import ContextSpace, Levels
+from sdmbtl.contexts import ContextSpace, Dimension, Levels
 from sdmbtl.contexts.regions import unit_box
 from sdmbtl.json_data import as_json
 from sdmbtl.palette import policy_colour
@@ -118,7 +118,7 @@ def _space(space: ContextSpace) -> dict[str, Any]:
                 "scale": dimension.scale,
                 "low": _rounded(dimension.low),
                 "high": _rounded(dimension.high),
-                "values": None if levels is None else [_rounded(v) for v in levels],
+                "values": None if levels is None else [_shown(dimension, v) for v in levels],
                 "units": None if levels is None else dimension.to_unit(levels).round(6),
             }
         )
@@ -127,9 +127,19 @@ def _space(space: ContextSpace) -> dict[str, Any]:
         "dimensions": dimensions,
         "targets": len(space),
         "weights": space.weights,
-        "points": [[_rounded(v) for v in point] for point in space.targets] if is_list else None,
-        "units": space.unit_targets.round(5) if is_list else None,
+        "points": _points(space) if is_list else None,
+        "units": space.positions.round(5) if is_list else None,
     }
+
+
+def _points(space: ContextSpace) -> list[list[Any]]:
+    dimensions = space.dimensions.values()
+    return [[_shown(d, v) for d, v in zip(dimensions, p, strict=True)] for p in space.targets]
+
+
+def _shown(dimension: Dimension, value: float) -> Any:
+    shown = dimension.show(value)
+    return shown if isinstance(shown, str) else _rounded(shown)
 
 
 def _policy(policy: PolicySnapshot, space: ContextSpace, snapshot: StudySnapshot) -> dict[str, Any]:

@@ -32,7 +32,7 @@ class NearestDistances:
     def __init__(self, space: ContextSpace, weights: NDArray[np.float64]) -> None:
         self.space = space
         self.gap = SeparableGap.distance(space, weights)
-        self.centroids = np.empty((0, space.n_dimensions))
+        self.centroids = np.empty((0, space.n_units))
         # Before the first centroid every target is farther away than any point of the box.
         self.distances = np.full(len(space), float(weights.sum()) + 1.0)
         self._gains: NDArray[np.float64] | None = None

@@ -20,7 +20,7 @@ def where_gained(
     Args:
         gains: (N,) improvement on each target, none of them negative.
         targets: (N, D) the targets in unit coordinates.
-        names: The D dimensions.
+        names: The D coordinates; "ground=ice" is one of a category.
 
     Returns:
         Such as "high length and low mass"; None if the gain is spread evenly, or there is none.
@@ -41,5 +41,10 @@ def where_gained(
     shifts = (np.asarray(gains, dtype=np.float64) / total) @ standard
     most = np.argsort(-np.abs(shifts), kind="stable")[:2]
     named = sorted(int(d) for d in most if abs(shifts[d]) >= SHIFTED)
-    levels = (f"{'high' if shifts[d] > 0 else 'low'} {names[varied[d]]}" for d in named)
-    return " and ".join(levels) or None
+    return " and ".join(_level(names[varied[d]], bool(shifts[d] > 0)) for d in named) or None
+
+
+def _level(name: str, high: bool) -> str:
+    if "=" in name:
+        return name if high else name.replace("=", " other than ")
+    return f"{'high' if high else 'low'} {name}"

@@ -253,7 +253,9 @@ class GeneralistFirstSelector(Selector):
                 f"{raised}, more than any specialist. Such a run removes about {share:.0%} of what "
                 "is missing."
             )
-        where = where_gained(candidate.improvement, history.space.unit_targets, self.space.names)
+        where = where_gained(
+            candidate.improvement, history.space.unit_targets, self.space.unit_names
+        )
         mostly = "" if where is None else f", mostly for {where}"
         low, high = max(share - deviation, 0.0), min(share + deviation, 1.0)
         return (

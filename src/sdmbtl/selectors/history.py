@@ -269,7 +269,7 @@ class History:
         index = self.space.find(vector)
         if index is not None:
             return index
-        units = np.round(self.space.to_unit(vector) / SAME_CONTEXT) + 0.0
+        units = np.round(self.space.place(vector) / SAME_CONTEXT) + 0.0
         fixed = [d.low == d.high for d in self.space.dimensions.values()]
         return units.tobytes() + vector[fixed].tobytes()
 

@@ -84,7 +84,7 @@ class MountainSelector(Selector):
         centroids = history.covering
         known = self._nearest
         if known is None or not known.is_extended_by(history, centroids):
-            known = NearestDistances(history.space, np.ones(history.space.n_dimensions))
+            known = NearestDistances(history.space, np.ones(history.space.n_units))
         known.extend(centroids)
         self._nearest = known
         return known
@@ -103,7 +103,9 @@ class MountainSelector(Selector):
         self, nearest: NearestDistances, free: NDArray[np.bool_], history: History
     ) -> tuple[NDArray[np.float64], float]:
         for point, gain in RestartSearch(nearest, self._starts(history)).best_first():
-            source = nearest.space.from_unit(point)
+            source = nearest.space.snap(point)
+            if not nearest.space.is_box:
+                gain = nearest.gain(nearest.space.to_unit(source))
             if gain > 0 and not history.is_taken(Source.at(source)):
                 return source, gain
         # Nothing in the box helps any more: what is left are targets without a policy.

@@ -74,7 +74,7 @@ class PredictiveSelector(Selector):
         source, unit = self._best_source(history, best, free)
         improvement = self.mixture.improvement(unit, best)
         expected = self._forecast(float(history.space.mean(improvement)), best, history)
-        where = where_gained(improvement, history.space.unit_targets, self.space.names)
+        where = where_gained(improvement, history.space.unit_targets, self.space.unit_names)
         leading, weights = self.mixture.leading, self.mixture.weights
         name = self.mixture.models[leading].name
         reason = (

@@ -38,7 +38,7 @@ class RandomSelector(Selector):
         if self.sources == "box":
             if all(d.low == d.high for d in history.space.dimensions.values()) and history.trials:
                 history.free_targets()  # the box is a single point
-            point = history.space.from_unit(rng.random(history.space.n_dimensions))
+            point = history.space.snap(rng.random(history.space.n_units))
             return Proposal(Source.at(point), self.name, "A random point of the box.")
         everything = history.whole  # a sample would offer fewer
         free = np.flatnonzero(everything.free_targets())

@@ -18,6 +18,10 @@ def example_spaces() -> dict[str, ContextSpace]:
         "a constant dimension": ContextSpace(a=[1.0, 2.0, 3.0], b=[5.0]),
         "wide scales": ContextSpace(tiny=[1e-6, 2e-6, 5e-6], huge=Levels([1e6, 1e5, -1e6])),
         "logarithmic": ContextSpace(mass=Levels([0.01, 0.1, 1.0, 10.0], scale="log"), x=[1, 2]),
+        "categories": ContextSpace(
+            ground=["road", "ice", "mud"], mass=[1, 2, 4], wet=[False, True]
+        ),
+        "constraint": ContextSpace(mass=[1, 2, 4], g=[2, 5, 10], valid="mass * g < 25"),
         "listed targets": ContextSpace(scattered, u=Interval(0, 1), v=Interval(0, 1)),
     }
 
@@ -27,5 +31,5 @@ def example_matrix(space: ContextSpace, seed: int = 0) -> NDArray[np.float64]:
     units = space.unit_targets
     distance = np.abs(units[:, None] - units).sum(axis=2)
     noise = np.random.default_rng(seed).normal(size=distance.shape)
-    difficulty = units @ np.arange(1.0, space.n_dimensions + 1)
+    difficulty = units @ np.arange(1.0, space.n_units + 1)
     return np.asarray(10.0 - 4.0 * distance + difficulty + 0.3 * noise)

@@ -63,7 +63,7 @@ class SeparableGap:
         if targets is None:
             targets = self.space.unit_targets
         at_sources, at_targets = _dot(sources, self.left), _dot(targets, self.right)
-        pairs = self._pairs(sources, targets, range(self.space.n_dimensions))
+        pairs = self._pairs(sources, targets, range(self.space.n_units))
         pairs -= at_sources[:, None]
         pairs -= at_targets
         return pairs
@@ -88,7 +88,11 @@ class SeparableGap:
         points = unit_targets if sources is None else sources
         level = values - _dot(points, self.left)
         needed = thresholds + _dot(unit_targets, self.right)
-        if sources is None and self.space.is_grid and self.space.n_dimensions > 1:
+        if (
+            sources is None
+            and self.space.is_grid
+            and 1 < self.space.n_units == len(self.space.shape)
+        ):
             return self._grid_pieces(level, needed)
         return self._pieces(points, level, needed)
 
@@ -100,7 +104,7 @@ class SeparableGap:
     ) -> Iterator[tuple[slice, NDArray[np.float64]]]:
         """Yield level(x) + pairs(x, y) - needed(y) for a few sources x at a time."""
         size = max(PIECE // len(needed), 1)
-        dimensions = range(self.space.n_dimensions)
+        dimensions = range(self.space.n_units)
         for start in range(0, len(points), size):
             where = slice(start, start + size)
             piece = self._pairs(points[where], self.space.unit_targets, dimensions)

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from sdmbtl.contexts import ContextSpace
+from sdmbtl.contexts import Categories, ContextSpace
 
 #: A target is badly covered if its best return is this share of the range below the best known.
 BADLY = 0.25
@@ -74,7 +74,12 @@ def find_corner(space: ContextSpace, wanted: NDArray[np.bool_]) -> str | None:
     dimensions, words, sides = [], [], []
     for number, name in enumerate(space.names):
         column = space.targets[:, number]
-        values = np.unique(column)
+        values, dimension = np.unique(column), space.dimensions[name]
+        if isinstance(dimension, Categories):
+            words += [f"{name} {dimension.show(value)}" for value in values]
+            sides += [column == value for value in values]
+            dimensions += [number] * len(values)
+            continue
         if len(values) > MOST_CUTS:
             values = np.quantile(values, np.linspace(0, 1, MOST_CUTS), method="nearest")
         for low in values[1:]:

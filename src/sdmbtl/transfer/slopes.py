@@ -133,7 +133,7 @@ class PairSums:
     @classmethod
     def empty(cls, space: ContextSpace) -> PairSums:
         """The sums of no rows."""
-        n, width = len(space), 2 * space.n_dimensions
+        n, width = len(space), 2 * space.n_units
         return cls(
             space,
             counts=np.zeros(n),
@@ -183,7 +183,7 @@ class PairSums:
     def slopes(self, method: SlopeMethod) -> Slopes:
         """Solve one of the regressions."""
         normal, moment = self.regression(check_method(method))
-        return _solve(self.space.names, normal, moment, scale=float(np.trace(self.products)))
+        return _solve(self.space.unit_names, normal, moment, scale=float(np.trace(self.products)))
 
     def regression(self, method: SlopeMethod) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
         """Normal equations (2 D, 2 D) and (2 D,) of one of the regressions."""

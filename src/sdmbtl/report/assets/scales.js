@@ -26,6 +26,7 @@ const known = (value) => value !== null && value !== undefined && !Number.isNaN(
 
 function number(value, digits = 4) {
   if (!known(value)) return "–";
+  if (typeof value === "string") return value;
   const size = Math.abs(value);
   if (size && (size >= 1e6 || size < 1e-4)) return value.toExponential(2).replace("e+", "e");
   return String(Number(value.toPrecision(digits)));

@@ -91,7 +91,7 @@ class LinearGap(Shape):
     def explain(self) -> str:
         """Describe the steepest slopes."""
         steepest = np.argsort(-np.abs(self.slopes), kind="stable")[:NAMED]
-        changes = [f"{self.slopes[d]:+.3g} across {self.space.names[d]}" for d in steepest]
+        changes = [f"{self.slopes[d]:+.3g} across {self.space.unit_names[d]}" for d in steepest]
         return f"returns change steadily with the distance, {', '.join(changes)}"
 
 

@@ -67,7 +67,7 @@ class PlateauModel(RowModel):
         trained_there, _ = SmoothEffect(rows.sources, rows.own).predict(rows.space.unit_targets)
         near = np.maximum(rows.best, np.minimum(trained_there, rows.ceiling))
         some = _some_targets(len(rows.space), max(self.pairs // len(rows), 1))
-        directions = combine_directions(rows.space.n_dimensions)
+        directions = combine_directions(rows.space.n_units)
         squares = _square_by_side(
             rows.sources @ directions.T, rows.space.unit_targets[some] @ directions.T
         )
@@ -131,7 +131,7 @@ class Plateau(Shape):
             return "policies are hardly worse far from their source"
         limits = []
         for d in limited:
-            names = [self.space.names[i] for i in np.flatnonzero(self.directions[d])]
+            names = [self.space.unit_names[i] for i in np.flatnonzero(self.directions[d])]
             limits.append(f"{whole_percent(changes[d])} of the range of {' and '.join(names)}")
         return f"policies are good within about {', '.join(limits)}"
 

@@ -126,7 +126,7 @@ class GymnasiumPPO(Trainer):
         self._scale = ActionScale(self._actions)
         scale = None if self._scale.is_identity else (self._scale.centre, self._scale.half_width)
         self.form = PolicyForm.of_spaces(
-            self._observations, self._actions, space.n_dimensions, self.ppo_settings, scale
+            self._observations, self._actions, space.n_units, self.ppo_settings, scale
         )
         start_backend()
         sizes = self._actions.sizes

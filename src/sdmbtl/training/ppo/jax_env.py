@@ -86,7 +86,7 @@ class JaxEnvPPO(Trainer):
         bounds = distribution.bounds if isinstance(distribution, Gaussian) else None
         self.form = PolicyForm(
             environment.observation_size,
-            space.n_dimensions,
+            space.n_units,
             distribution.n_outputs,
             self.ppo_settings,
             bounds,
