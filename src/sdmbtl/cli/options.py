@@ -122,7 +122,9 @@ class SelectorSettings:
     panel: ClassVar = "Choice of contexts"
 
     selector: str = setting(
-        "auto", metavar="NAME", help="Selection strategy; auto depends on the trainer."
+        "auto",
+        metavar="NAME",
+        help="Selection strategy, or module:Class of your own; auto depends on the trainer.",
     )
     objective: str = setting(
         "mean",

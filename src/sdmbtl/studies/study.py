@@ -112,10 +112,14 @@ class Study:
         self._environments = recorded_environments(facts)
         trusted = trust or given is not None
         identity = [facts.get(ORIGIN), asdict(self.configuration)]
-        self.trust = StudyTrust(path, self.configuration.family, identity, given=trusted)
+        named = self.configuration.selector["name"]
+        family = self.configuration.family
+        self.trust = StudyTrust(path, family, identity, given=trusted, selector=named)
         if given is not None:
             given.configuration.check_same(self.configuration, path)
             self.trust.remember()
+        elif self.trust.names_selector:
+            self.trust.check()
         _, self.selector, self._training = given or self.configuration.set_up()
         self.log = TrialLog(store, self.selector)
         self.space = self.selector.space
