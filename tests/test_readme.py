@@ -38,6 +38,7 @@ PAGES_SLOW = {
 #: Pages whose blocks other tests run, and one that notes that its code is not run.
 ELSEWHERE = {
     "docs/jax.md": "tests/environments/test_jax_adapters.py",
+    "docs/vector-environments.md": "tests/environments/test_vector_env.py",
     "docs/recipes.md": "tests/environments/test_recipes.py, tests/callbacks/test_recipes.py",
     "docs/cyclesgym.md": "**Not run here.**",
 }

@@ -1,8 +1,8 @@
 """Plug-ins: what other distributions add to the product through entry points.
 
-The groups are `sdmbtl.environments`, `sdmbtl.selectors`, `sdmbtl.trainers` and `sdmbtl.commands`.
-Nothing is imported before it is asked for. A plug-in that cannot be imported is reported in one
-line and does not stop the others.
+The groups are `sdmbtl.environments`, `sdmbtl.selectors`, `sdmbtl.trainers`, `sdmbtl.detectors` and
+`sdmbtl.commands`. Nothing is imported before it is asked for. A plug-in that cannot be imported is
+reported in one line and does not stop the others.
 """
 
 from __future__ import annotations

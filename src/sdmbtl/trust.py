@@ -30,24 +30,37 @@ class StudyTrust:
         family: The recorded family of environments; None without one.
         identity: Data that tell the study from others: its origin and its configuration.
         given: True if the user named the code just now, or trusts it.
+        selector: Recorded name of the selector.
     """
 
     def __init__(
-        self, path: Path, family: Mapping[str, Any] | None, identity: Any, *, given: bool
+        self,
+        path: Path,
+        family: Mapping[str, Any] | None,
+        identity: Any,
+        *,
+        given: bool,
+        selector: str = "",
     ) -> None:
         self.path = path
-        self._family = family
+        self._family, self._selector = family, selector
         self._identity = identity
         self._given = given
 
     @property
     def code(self) -> list[str]:
         """Descriptions of what would be imported or called."""
+        selector = [f"the selector {self._selector!r}"] if self.names_selector else []
         if self._family is None:
-            return []
+            return selector
         from sdmbtl.environments.registry import code_of_family
 
-        return code_of_family(self._family)
+        return selector + code_of_family(self._family)
+
+    @property
+    def names_selector(self) -> bool:
+        """True if the selector is code of somebody's own, which opening the study imports."""
+        return ":" in self._selector
 
     @property
     def holds(self) -> bool:

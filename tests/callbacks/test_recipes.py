@@ -1,11 +1,8 @@
 """The tracker of docs/recipes.md, with one that writes a file."""
 
 import json
-import logging
 import re
-import sys
 from pathlib import Path
-from types import ModuleType, SimpleNamespace
 
 import pytest
 from small_study import open_small
@@ -46,34 +43,3 @@ def test_a_tracker_gets_curves_and_what_they_add_up_to(tmp_path):
     assert [r["mean_return"] for r in records if "policy" in r] == curves
     best = [entry["performance"] for entry in study.status()["rounds"]]
     assert [r["mean_best_return"] for r in records if "policy" not in r] == pytest.approx(best)
-
-
-def test_how_it_is_passed_to_a_study(monkeypatch, tmp_path):
-    """The blocks around it, with trackers that only take down what they get."""
-    monkeypatch.setattr(logging, "basicConfig", lambda **settings: None)
-    logged = []
-    for name, attribute, value in (
-        ("wandb", "init", lambda project: SimpleNamespace(log=take_down(logged, project))),
-        ("mlflow", "log_metrics", take_down(logged, "mlflow")),
-    ):
-        module = ModuleType(name)
-        setattr(module, attribute, value)
-        monkeypatch.setitem(sys.modules, name, module)
-    section = RECIPES.read_text().partition("## Progress and tracking")[2]
-    given = []
-    names = {"study": SimpleNamespace(run=lambda **arguments: given.append(arguments))}
-    for code in re.findall(r"```python\n(.*?)```", section, re.DOTALL):
-        exec(code, names)  # noqa: S102 (our own page)
-    assert [sorted(arguments) for arguments in given] == [
-        ["budget", "tensorboard"],
-        ["budget", "callbacks"],
-        ["budget", "callbacks"],
-    ]
-    study = open_small(tmp_path / "study")
-    names["study"].performance, names["study"].steps = 1.0, 7
-    study.run(budget=1, callbacks=given[1]["callbacks"] + given[2]["callbacks"])
-    assert {name for name, _ in logged} == {"cartpole", "mlflow"}
-
-
-def take_down(logged, name):
-    return lambda numbers, step: logged.append((name, {**numbers, "step": step}))

@@ -25,6 +25,17 @@ def test_description(command, trained):
     assert data["coverage"] == pytest.approx(data["expected_return"] / 500)
 
 
+def test_dimensions_that_are_left_out_are_in_the_middle(command, trained):
+    middle = Study.open(trained[0]).space.middle()
+    whole = " ".join(f"{name}={value!r}" for name, value in {**middle, "length": 0.7}.items())
+    given = [("--context", "length=0.7"), ("--context", whole)]
+    partial, full = (command.json("portfolio", trained[0], *words)["choice"] for words in given)
+    assert partial == full
+    stated = command("portfolio", trained[0], *given[0]).stderr
+    assert "masscart=" in stated
+    assert "length=" not in stated
+
+
 def test_the_policy_for_a_context(command, trained):
     one = command.json("portfolio", trained[0], "--context", CONTEXT)["choice"]
     words = ("--context", "length=0.7 masscart=1", "--context", "masspole=0.1")
@@ -94,7 +105,6 @@ def test_a_damaged_policy_is_left_out_with_a_note(command, copied):
 @pytest.mark.parametrize(
     ("words", "text"),
     [
-        (["--context", "length=1"], "masscart"),
         (["--context", "lenght=1"], "Did you mean"),
         (["--context", "1"], "--context takes KEY=VALUE"),
         (["--smallest", "5"], "'5'"),

@@ -102,7 +102,7 @@ def test_defaults_levels_and_seeds(command, tmp_path, monkeypatch, runs):
         *[(name, "0") for name in ("--total-steps", "--episodes", "--steps", "--levels")],
         *[(name, "0") for name in ("--jobs", "--seeds")],
         *[("--seed", value) for value in ("-1", "x")],
-        ("--tensorboard", __file__),
+        ("--log", "tensorbord"),
         ("--executor", "rays"),
         ("--evaluate", "some"),
         ("--executor-option", "address"),

@@ -1,10 +1,10 @@
-"""Callbacks: displays of a run, TensorBoard, your own."""
+"""Callbacks: displays of a run, trackers, your own."""
 
 from sdmbtl.callbacks.callback_list import CallbackList
 from sdmbtl.callbacks.displays import LineDisplay, make_displays
 from sdmbtl.callbacks.event import Callback, Event, Pace, Stage
 from sdmbtl.callbacks.progress import RunProgress
-from sdmbtl.callbacks.tensorboard import TensorBoardWriter
+from sdmbtl.callbacks.trackers import TensorBoardWriter, make_trackers
 
 __all__ = [
     "Callback",
@@ -16,4 +16,5 @@ __all__ = [
     "Stage",
     "TensorBoardWriter",
     "make_displays",
+    "make_trackers",
 ]

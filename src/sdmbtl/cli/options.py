@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING, Annotated, Any, ClassVar, get_type_hints
 
 import typer
 
+from sdmbtl.callbacks.trackers import TRACKERS
 from sdmbtl.checks import did_you_mean, known_name, short_text
 from sdmbtl.cli.output import ArgumentError
 from sdmbtl.cli.parsing import parse_seconds, parse_settings
@@ -121,7 +122,9 @@ class SelectorSettings:
     panel: ClassVar = "Choice of contexts"
 
     selector: str = setting(
-        "auto", metavar="NAME", help="Selection strategy; auto depends on the trainer."
+        "auto",
+        metavar="NAME",
+        help="Selection strategy, or module:Class of your own; auto depends on the trainer.",
     )
     objective: str = setting(
         "mean",
@@ -272,15 +275,16 @@ class OutputSettings:
 
     quiet: bool = setting(False, "--quiet", "-q", help="Errors as only output.")
     as_json: JsonOption = False
-    tensorboard: Path | None = setting(
-        None, metavar="DIR", help="Directory for TensorBoard: learning curves, coverage."
+    log: list[str] | None = setting(
+        None,
+        metavar="NAME",
+        help="Tracker of learning curves and coverage: tensorboard (in DIR/tensorboard), wandb or "
+        "mlflow; may be repeated.",
     )
 
     def __post_init__(self) -> None:
-        if self.tensorboard is not None:
-            from sdmbtl.callbacks.tensorboard import check_tensorboard
-
-            check_tensorboard(self.tensorboard)
+        for name in self.log or ():
+            known_name("--log", name, TRACKERS, error=ArgumentError)
 
 
 def with_settings(command: Callable[..., None]) -> Callable[..., None]:

@@ -9,7 +9,7 @@ from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any
 
 from sdmbtl.checks import short_text
-from sdmbtl.cli.output import ArgumentError
+from sdmbtl.cli.output import ArgumentError, note
 from sdmbtl.foreign import parse_json, read_text
 from sdmbtl.wording import shown_context
 
@@ -77,6 +77,19 @@ def parse_context(given: Iterable[str]) -> dict[str, Any]:
             raise ArgumentError(f"--context has {twice[0]!r} twice. Give one context at a time.")
         found |= more
     return found
+
+
+def complete_context(given: Iterable[str], space: ContextSpace) -> dict[str, Any]:
+    """Return the context of --context; a dimension that is left out is in the middle, with a note.
+
+    Raises:
+        ArgumentError: If an argument is not usable.
+    """
+    parsed, middle = parse_context(given), space.middle()
+    left_out = {name: value for name, value in middle.items() if name not in parsed}
+    if parsed and left_out and parsed.keys() <= middle.keys():
+        note(f"Not given, so in the middle of the space: {shown_context(left_out)}")
+    return match_shown_target({**middle, **parsed}, space)
 
 
 def match_shown_target(given: dict[str, Any], space: ContextSpace) -> dict[str, Any]:

@@ -20,7 +20,7 @@ from sdmbtl.cli.output import (
     warnings_as_notes,
     write_output,
 )
-from sdmbtl.cli.parsing import match_shown_target, parse_context
+from sdmbtl.cli.parsing import complete_context
 from sdmbtl.cli.portfolio import PortfolioArgument, open_portfolio
 from sdmbtl.wording import counted, shown_context
 
@@ -62,8 +62,8 @@ def play(
     check_output(out)
     with warnings_as_notes():
         found, trust = open_portfolio(path, trust=trust)
-    where = {**found.space.middle(), **parse_context(context or ())}
-    where = found.space.context(found.space.vector(match_shown_target(where, found.space)))
+    given = complete_context(context or (), found.space)
+    where = found.space.context(found.space.vector(given))
     if where not in found.space:
         shown = shown_context(where)
         raise ArgumentError(f"The context {shown} is outside the space. Give one inside.")

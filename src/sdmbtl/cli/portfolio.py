@@ -18,7 +18,7 @@ from sdmbtl.cli.output import (
     warnings_as_notes,
     write_output,
 )
-from sdmbtl.cli.parsing import match_shown_target, parse_context
+from sdmbtl.cli.parsing import complete_context
 from sdmbtl.console import PlainConsole
 from sdmbtl.errors import PortfolioError
 
@@ -54,8 +54,9 @@ def portfolio(
 ) -> None:
     """Show which policy serves which contexts, and export the policies.
 
-    With --context, the policy for that context. Policies that were trained
-    elsewhere can be chosen too, but their files are not here.
+    With --context, the policy for that context; dimensions that it leaves out
+    are in the middle of the space. Policies that were trained elsewhere can be
+    chosen too, but their files are not here.
     """
     if picture is not None:
         check_output(picture)
@@ -70,7 +71,7 @@ def portfolio(
         found = found.smallest(smallest)
     choice = None
     if context:
-        choice = found.choose(match_shown_target(parse_context(context), found.space))
+        choice = found.choose(complete_context(context, found.space))
     if export is not None:
         found.export(export)
     if picture is not None:

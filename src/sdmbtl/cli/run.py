@@ -195,7 +195,7 @@ def _run(
             callbacks=[lambda _: signals.check()],
             progress=not output.quiet,
             log_every=None if output.as_json else 30.0,
-            tensorboard=output.tensorboard,
+            log=output.log or (),
             retrain_missing=retrain_missing,
         )
     if output.as_json:

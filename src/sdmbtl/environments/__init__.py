@@ -32,10 +32,14 @@ from sdmbtl.environments.factory import FactoryFamily
 from sdmbtl.environments.family import EnvironmentFamily
 from sdmbtl.environments.gymnasium_family import GymnasiumFamily
 from sdmbtl.environments.registry import family_names, make_family, register_environments
+from sdmbtl.environments.vector import ContextInDict, ContextualVectorEnv, DrawnContexts
 
 __all__ = [
+    "ContextInDict",
     "ContextualEnv",
     "ContextualEnvReport",
+    "ContextualVectorEnv",
+    "DrawnContexts",
     "EnvironmentFamily",
     "FactoryFamily",
     "GymnasiumFamily",

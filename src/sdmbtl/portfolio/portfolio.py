@@ -7,6 +7,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
@@ -19,7 +20,7 @@ from sdmbtl.contexts.targets import SAME_CONTEXT
 from sdmbtl.errors import PortfolioError
 from sdmbtl.markup import html_lines, html_table
 from sdmbtl.policies import Policy
-from sdmbtl.portfolio import storage
+from sdmbtl.portfolio import hub, storage
 from sdmbtl.portfolio.covering import smallest_cover
 from sdmbtl.portfolio.identification import Identification, nearness
 from sdmbtl.portfolio.member import Actor, ContextPolicy, Member, checked_member
@@ -506,6 +507,38 @@ class Portfolio:
         """
         space, members, settings = storage.read(Path(directory))
         return cls(space, members, **settings)
+
+    def push_to_hub(self, repo_id: str, *, private: bool = False, api: Any = None) -> str:
+        """Upload the portfolio and a model card to the Hugging Face Hub.
+
+        Args:
+            repo_id: "user/name" of the repository, which is made if it does not exist.
+            private: If a new repository is private.
+            api: A `huggingface_hub.HfApi`, if not the usual one.
+
+        Returns:
+            Address of the upload.
+
+        Raises:
+            MissingPackageError: If huggingface_hub is not installed.
+        """
+        return hub.push(self, repo_id, private=private, api=api)
+
+    @classmethod
+    def load_from_hub(cls, repo_id: str, *, revision: str | None = None, api: Any = None) -> Self:
+        """Download a portfolio from the Hugging Face Hub; nothing from its files is executed.
+
+        Args:
+            repo_id: "user/name" of the repository.
+            revision: Branch, tag or commit; the newest if left out.
+            api: A `huggingface_hub.HfApi`, if not the usual one.
+
+        Raises:
+            MissingPackageError: If huggingface_hub is not installed.
+            PortfolioError: If something is damaged.
+        """
+        with TemporaryDirectory() as folder:
+            return cls.load(hub.pull(repo_id, folder, revision=revision, api=api))
 
     # -- helpers -------------------------------------------------------------------------
 

@@ -6,9 +6,11 @@ import inspect
 from collections.abc import Callable
 from typing import Any
 
-from sdmbtl.checks import did_you_mean, known_options
+from sdmbtl.by_name import import_by_name
+from sdmbtl.checks import did_you_mean, known_options, short_text
 from sdmbtl.contexts import ContextSpace
 from sdmbtl.errors import SelectorError
+from sdmbtl.foreign import parse_json
 from sdmbtl.plugins import installed, load
 from sdmbtl.selectors.base import Selector
 from sdmbtl.selectors.generalist_first_selector import GeneralistFirstSelector
@@ -70,11 +72,31 @@ def register_selector(name: str, factory: SelectorFactory) -> None:
     _FACTORIES[name] = factory
 
 
+def split_options(name: str) -> tuple[str, dict[str, Any]]:
+    """Split a name that carries options, "name?key=value&key=value"; values are JSON or texts.
+
+    >>> split_options("random?sources=box")
+    ('random', {'sources': 'box'})
+    """
+    name, _, query = name.partition("?")
+    options = {}
+    for part in filter(None, query.split("&")):
+        key, equals, value = part.partition("=")
+        if not equals:
+            raise SelectorError(f"Options of a selector are KEY=VALUE. Got {part!r} instead.")
+        try:
+            options[key] = parse_json(value, "A value")
+        except ValueError:
+            options[key] = value
+    return name, options
+
+
 def make_selector(name: str, space: ContextSpace, *, seed: int = 0, **options: Any) -> Selector:
     """Make a selector by name.
 
     Args:
-        name: One of `selector_names()`; "auto" is the recommended one.
+        name: One of `selector_names()`; "auto" is the recommended one; or "module:Class", a
+            selector of one's own. Options may follow: "name?key=value&key=value".
         space: The context space.
         seed: Root of every random choice; the same seed and tells give the same asks.
         **options: Settings of that selector.
@@ -92,16 +114,30 @@ def make_selector(name: str, space: ContextSpace, *, seed: int = 0, **options: A
         >>> round(selector.performance, 3)
         0.367
     """
+    name, own_options = split_options(name)
+    options = {**own_options, **options}
     names = selector_names()
-    if name not in names:
-        raise SelectorError(
-            f"Unknown selector {name!r}; known: {', '.join(names)}.{did_you_mean(name, names)}"
+    factory: SelectorFactory | None
+    if ":" in name:
+        factory = import_by_name(
+            name, "selector", example="my_code:MySelector", error=SelectorError
         )
-    name = resolve_auto(name)
-    factory = _FACTORIES.get(name) or load("selectors", name)
+    elif name not in names:
+        raise SelectorError(
+            f"Unknown selector {name!r}; known: {', '.join(names)}, or 'module:Class' for your own."
+            f"{did_you_mean(name, names)}"
+        )
+    else:
+        name = resolve_auto(name)
+        factory = _FACTORIES.get(name) or load("selectors", name)
     if factory is None:
         raise SelectorError(f"The plug-in of the selector {name!r} cannot be loaded. Repair it.")
     known = [p for p in inspect.signature(factory).parameters if p not in ("space", "seed")]
     known_options(name, options, known, error=SelectorError)
-    selector: Selector = factory(space, seed=seed, **options)
+    selector = factory(space, seed=seed, **options)
+    if not isinstance(selector, Selector):
+        raise SelectorError(
+            f"{name!r} must make a Selector. Got {short_text(selector)} instead. Subclass "
+            "sdmbtl.selectors.Selector."
+        )
     return selector

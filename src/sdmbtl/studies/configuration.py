@@ -20,7 +20,7 @@ from sdmbtl.contexts import ContextSpace, read_space
 from sdmbtl.errors import ConfigurationError, DamagedStudyError, StudyError
 from sdmbtl.json_data import differences
 from sdmbtl.selectors import GeneralistFirstSelector, Selector, make_selector
-from sdmbtl.selectors.make import resolve_auto
+from sdmbtl.selectors.make import resolve_auto, split_options
 
 if TYPE_CHECKING:
     from sdmbtl.environments import EnvironmentFamily
@@ -239,7 +239,8 @@ def _choose_selector(
         StudyError: If the trainer cannot do what the selector would ask for.
     """
     regions = trainer is not None and trainer.starts_from_parent
-    chosen, given = resolve_auto(name, regions=regions), dict(options)
+    name, own_options = split_options(name)
+    chosen, given = resolve_auto(name, regions=regions), {**own_options, **options}
     if trainer is None or chosen != GeneralistFirstSelector.name:
         return {"name": chosen, "options": given}
     if not regions:

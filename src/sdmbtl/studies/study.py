@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, Literal, Self, Unpack, overload
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from sdmbtl.callbacks import Callback, CallbackList, TensorBoardWriter, make_displays
+from sdmbtl.callbacks import Callback, CallbackList, make_displays, make_trackers
 from sdmbtl.checks import check_float, check_int
 from sdmbtl.contexts import ContextLike, ContextSpace
 from sdmbtl.errors import DuplicateTellError, SelectorError, StudyError, UnknownTrialError
@@ -112,10 +112,14 @@ class Study:
         self._environments = recorded_environments(facts)
         trusted = trust or given is not None
         identity = [facts.get(ORIGIN), asdict(self.configuration)]
-        self.trust = StudyTrust(path, self.configuration.family, identity, given=trusted)
+        named = self.configuration.selector["name"]
+        family = self.configuration.family
+        self.trust = StudyTrust(path, family, identity, given=trusted, selector=named)
         if given is not None:
             given.configuration.check_same(self.configuration, path)
             self.trust.remember()
+        elif self.trust.names_selector:
+            self.trust.check()
         _, self.selector, self._training = given or self.configuration.set_up()
         self.log = TrialLog(store, self.selector)
         self.space = self.selector.space
@@ -250,7 +254,7 @@ class Study:
         callbacks: Iterable[Callback] = (),
         progress: bool | Literal["auto"] = "auto",
         log_every: float | None = 30.0,
-        tensorboard: str | Path | None = None,
+        log: Iterable[str] = (),
         checkpoint_seconds: float | None = 60.0,
         retrain_missing: bool = False,
         **parallel: Unpack[ParallelOptions],
@@ -273,7 +277,7 @@ class Study:
                 run. An error of one is logged, and the run continues.
             progress: Whether the run is shown. "auto": unless `logging` shows "sdmbtl" at INFO.
             log_every: Seconds between two lines that say what happens; None for none of them.
-            tensorboard: Directory for TensorBoard.
+            log: Trackers: "tensorboard" (in the study's directory), "wandb", "mlflow".
             checkpoint_seconds: Time between two checkpoints of a training run; None for none.
             retrain_missing: First train policies again whose file is missing or damaged.
             **parallel: What is done at once, and where: see `ParallelOptions`.
@@ -284,7 +288,7 @@ class Study:
         Raises:
             BusyError: If another process runs the study, and `join` is not set.
             StudyError: If several training runs in a row failed, or the disk is full.
-            MissingPackageError: If tensorboard or Ray is asked for and not installed.
+            MissingPackageError: If a tracker or Ray is asked for and not installed.
         """
         options = RunOptions.of(parallel)
         stops = stop_rules(rules, budget, total_steps, time_limit, min_gain, patience)
@@ -294,7 +298,7 @@ class Study:
             stack.enter_context(leases)
             self.refresh()
             shown = make_displays(self, progress, log_every, budget, time_limit)
-            written = [] if tensorboard is None else [TensorBoardWriter(self, tensorboard)]
+            written = make_trackers(self, log)
             with self.store.transaction():
                 record_rules(self.store, budget, total_steps, min_gain, patience)
             record_stop(self.store, None)

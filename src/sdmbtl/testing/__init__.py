@@ -1,4 +1,4 @@
-"""Conformance suites: run them on selectors, environments and trainers of your own.
+"""Conformance suites: run them on selectors, detectors, environments and trainers of your own.
 
 For example::
 
@@ -13,12 +13,14 @@ Those of environments are in `sdmbtl.testing.environments`, those of trainers in
 `sdmbtl.testing.trainers`; both need Gymnasium.
 """
 
+from sdmbtl.testing.detectors import detector_checks
 from sdmbtl.testing.selectors import SelectorFactory, check_selector, selector_checks
 from sdmbtl.testing.spaces import example_matrix, example_spaces
 
 __all__ = [
     "SelectorFactory",
     "check_selector",
+    "detector_checks",
     "example_matrix",
     "example_spaces",
     "selector_checks",

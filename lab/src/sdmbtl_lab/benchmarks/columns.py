@@ -6,7 +6,7 @@ from collections.abc import Iterable
 
 from sdmbtl.checks import did_you_mean
 from sdmbtl.errors import BenchmarkError
-from sdmbtl.selectors.make import selector_names
+from sdmbtl.selectors.make import selector_names, split_options
 
 #: Baselines that are computed from the whole matrix instead of by ask and tell.
 RANDOM, INDEPENDENT = "random", "independent"
@@ -62,7 +62,8 @@ def with_both_ends(selectors: Iterable[str]) -> tuple[str, ...]:
     names = tuple(selectors)
     known = sorted({*selector_names(), *ORACLES})
     for name in names:
-        if name not in known:
+        plain, _ = split_options(name)
+        if plain not in known and ":" not in plain:
             raise BenchmarkError(
                 f"Unknown selector {name!r}. Known are: {', '.join(known)}."
                 f"{did_you_mean(name, known)}"

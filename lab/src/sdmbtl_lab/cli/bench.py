@@ -59,7 +59,8 @@ Selectors = Annotated[
     str,
     typer.Option(
         metavar="NAMES",
-        help="Selectors to compare, separated by commas; 'paper' stands for the paper's.",
+        help="Selectors to compare, separated by commas: names, 'module:Class' of your own, or "
+        "'name?key=value&key=value'; 'paper' stands for the paper's.",
         show_default="paper and predictive",
     ),
 ]

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, ClassVar
 
 from sdmbtl.checks import short_text
 from sdmbtl.errors import StructureError
 from sdmbtl.json_data import made_from_json
+from sdmbtl.plugins import installed, load
 from sdmbtl.transfer import ObservedRows, Slopes
 from sdmbtl.transfer.detection.criteria import (
     Criterion,
@@ -54,6 +55,8 @@ class Detection:
 class Detector(ABC):
     """The paper's `Detect`: observed rows in, structure with its evidence out."""
 
+    #: Name in the registry: that of its entry point in `sdmbtl.detectors`.
+    name: ClassVar[str] = ""
     #: Fewer rows than this tell nothing about a structure.
     min_rows: ClassVar[int] = 2
 
@@ -79,7 +82,7 @@ class Detector(ABC):
 
     def describe(self) -> dict[str, Any]:
         """The detector and its settings as JSON data, to recognise a configuration by."""
-        return {"name": type(self).__name__}
+        return {"name": self.name or type(self).__name__}
 
 
 class MountainDetector(Detector):
@@ -101,6 +104,8 @@ class MountainDetector(Detector):
         policy does from target to target (standard deviations 0.416 and 1.54, relative to the mean
         on each target); performance falls on both sides in mass
     """
+
+    name = MOUNTAIN
 
     def __init__(self, criteria: Sequence[Criterion] | None = None) -> None:
         if criteria is None:
@@ -132,7 +137,7 @@ class MountainDetector(Detector):
 
     def describe(self) -> dict[str, Any]:
         """The detector and its settings as JSON data."""
-        return {"name": "mountain", "criteria": [c.describe() for c in self.criteria]}
+        return {"name": self.name, "criteria": [c.describe() for c in self.criteria]}
 
 
 #: What is accepted as a criterion or a detector: itself, its name, or its name and settings.
@@ -158,6 +163,8 @@ def make_criterion(given: CriterionLike) -> Criterion:
 def make_detector(given: DetectorLike) -> Detector:
     """Make a detector from its name, or from what its `describe()` returns.
 
+    Installed plug-ins of the group `sdmbtl.detectors` have names too.
+
     Raises:
         StructureError: If the name or a setting is unknown.
 
@@ -169,7 +176,11 @@ def make_detector(given: DetectorLike) -> Detector:
     """
     if isinstance(given, Detector):
         return given
-    return made_from_json("detector", given, {"mountain": _mountain_detector}, StructureError)
+    others = {name: load("detectors", name) for name in installed("detectors")}
+    makers: dict[str, Callable[..., Detector]] = {n: m for n, m in others.items() if m is not None}
+    return made_from_json(
+        "detector", given, {**makers, MOUNTAIN: _mountain_detector}, StructureError
+    )
 
 
 def _mountain_detector(criteria: Sequence[CriterionLike] | None = None) -> MountainDetector:
