@@ -151,7 +151,7 @@ TEXTS = (
     *("", "dimensions = 3", "[dimensions]", "[dimensions]\na = 3", "[dimensions.a]"),
     *("[dimensions.a]\nlow = 1", "[dimensions.a]\nvalues = [1, 2]\nlow = 1"),
     *("[dimensions.a]\nvalues = [1, 2]\nvalues = [3]", "[dimension.a]\nvalues = [1, 2]", "no TOML"),
-    *(f"[dimensions.a]\nvalues = {v}" for v in ("3", "[]", '["a"]', "[1, true]", "[1, 1]")),
+    *(f"[dimensions.a]\nvalues = {v}" for v in ("3", "[]", '["a", 1]', "[1, true]", "[1, 1]")),
     *(f"[dimensions.a]\nvalues = [1, 2]\n[returns]\n{table}" for table in RETURNS),
     *(
         "[dimensions.a]\n" + "\n".join(f"{k} = {v}" for k, v in {**RANGE, name: value}.items())
