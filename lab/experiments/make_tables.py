@@ -301,6 +301,10 @@ def host_training_table() -> str:
     return markdown_table([*heads, "ratio to stable-baselines3"], rows)
 
 
+#: Trainers that are compared.
+PPO_FORMS = ("ppo", "sb3")
+
+
 def learning_table() -> str:
     """Show the final return of our PPO and of stable-baselines3's, at equal steps."""
 
@@ -314,9 +318,21 @@ def learning_table() -> str:
 
     rows = []
     for name, found in read_result("learning")["summary"].items():
-        seeds = "/".join(str(found[key]["seeds"]) for key in ("ppo", "sb3") if key in found)
-        rows.append([name, *(learned(found.get(key)) for key in ("ppo", "sb3")), seeds])
+        seeds = "/".join(str(found[key]["seeds"]) for key in PPO_FORMS if key in found)
+        rows.append([name, *(learned(found.get(key)) for key in PPO_FORMS), seeds])
     return markdown_table(["environment", "`ppo`", "stable-baselines3 PPO", "seeds"], rows)
+
+
+def foreign_learning_table() -> str:
+    """Show the returns of our PPO and of stable-baselines3's on environments of other packages."""
+    result = read_result("foreign-learning")
+    steps = {run["environment"]: run["steps"] for run in result["runs"]}
+    rows = [
+        [f"{name}, {steps[name]:,} steps"]
+        + [", ".join(f"{value:.3g}" for value in found.get(key, ())) or "-" for key in PPO_FORMS]
+        for name, found in result["summary"].items()
+    ]
+    return markdown_table(["environment", "`ppo`", "stable-baselines3 PPO"], rows)
 
 
 def regions_table() -> str:
@@ -444,6 +460,7 @@ TABLES: dict[str, Callable[[], str]] = {
     "training": training_table,
     "host-training": host_training_table,
     "learning": learning_table,
+    "foreign-learning": foreign_learning_table,
     "first": _compared(comparison.first_table),
     "generalists": _compared(comparison.data_tables),
     "generalists-lead": _compared(comparison.lead_table),

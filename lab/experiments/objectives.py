@@ -16,14 +16,14 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from experiment import STUDY_CODE, save_result
+from experiment import STUDY_CODE, read_result, save_result
 from sdmbtl.studies import Study
 from sdmbtl.transfer import Objective
 
 #: Family -> steps of a policy, and of a study in all.
-BUDGETS = {"CartPole": (61_440, 400_000), "Pendulum": (163_840, 1_000_000)}
+BUDGETS = {"CartPole": (61_440, 240_000), "Pendulum": (163_840, 600_000)}
 OBJECTIVES = ("mean", "cvar:0.1")
-EPISODES = 10
+EPISODES = 5
 WORST_TENTH = Objective.of("cvar:0.1")
 
 #: Mean returns on the targets, steps of the study, range of returns.
@@ -44,7 +44,10 @@ def new_returns(family: str, objective: str, seed: int, folder: Path) -> Outcome
     returns = study.evaluate(episodes=EPISODES, seed=1000 + seed)
     if study.return_range is None:
         raise SystemExit(f"The range of returns of {family} is not known.")
-    return returns.mean(axis=1), study.steps, study.return_range
+    means = returns.mean(axis=1)
+    worst = WORST_TENTH.value(means, None, study.return_range)
+    print(f"{family} {objective} {seed}: {study.steps} {means.mean():.4g} {worst:.4g}", flush=True)
+    return means, study.steps, study.return_range
 
 
 def measure(family: str, seeds: int, folder: Path) -> dict[str, object]:
@@ -88,7 +91,8 @@ def main() -> None:
         found = {family: measure(family, given.seeds, Path(folder)) for family in given.families}
     for family, result in found.items():
         print(family, result["means"], result["best_known"], result["share_of_missing_removed"])
-    save_result("objectives", {"families": found}, given.output, STUDY_CODE)
+    earlier = read_result("objectives", given.output).get("families", {})
+    save_result("objectives", {"families": {**earlier, **found}}, given.output, STUDY_CODE)
 
 
 if __name__ == "__main__":

@@ -140,11 +140,11 @@ def test_it_is_measured_once_and_shown(coins, tmp_path):
     found = study.random_actions
     assert found.targets.tolist() == [0, 1, 2, 3, 4], "all, if they are few"
     assert found.returns.shape == (5, 2)
-    assert abs(found.mean - 52) < 2
+    assert abs(found.mean(study.space) - 52) < 2
     status = study.status()["random_actions"]
     assert status == {
-        "performance": found.mean,
-        "coverage": pytest.approx(found.mean / 104),
+        "performance": found.mean(study.space),
+        "coverage": pytest.approx(found.mean(study.space) / 104),
         "id": None,
     }
     Coins.broken = True  # it would be noticed
@@ -249,7 +249,7 @@ def test_such_a_policy_is_named(coins, tmp_path, monkeypatch, choice, where):
     assert entry["no_better_than_random"]
     lines = status_lines(study.snapshot())
     assert any(line.startswith("No better than random actions: policy 0.") for line in lines)
-    assert f"random actions {100 * study.random_actions.mean / 104:.1f} %" in lines
+    assert f"random actions {100 * study.random_actions.mean(study.space) / 104:.1f} %" in lines
     said = RunProgress(study).take(events[-1])[1].removeprefix("  ! ")
     assert said == events[-1].warning
     assert said.startswith(f"policy 0 does no better in its own {where} than random actions do (m")

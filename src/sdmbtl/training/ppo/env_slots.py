@@ -214,7 +214,7 @@ class _GymnasiumSlot:
         self._limit = plan.max_episode_steps or math.inf
         self._env: Any = None
         self._flatten = None if plan.observations.is_plain else plan.observations
-        self._size = plan.observations.size + plan.sees_context * plan.space.n_dimensions
+        self._size = plan.observations.size + plan.sees_context * plan.space.n_units
         self._is_discrete = False
         self._context: dict[str, float] = {}
         self._coordinates: NDArray[np.float64] | None = None
