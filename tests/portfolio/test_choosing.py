@@ -163,7 +163,7 @@ class TestOutside:
             assert choice.expected_return == pytest.approx(edge.expected_return)
             assert choice.uncertainty == pytest.approx(math.hypot(edge.uncertainty, 100 * beyond))
         assert choices[1].reason.endswith(
-            "Outside of the box, so less certain: a=6 is not in [0, 3]."
+            "Outside of the space, so less certain: a=6 is not in [0, 3]."
         )
 
     def test_without_a_range_as_far_as_means_differ(self):

@@ -87,14 +87,14 @@ SPACES = {
 def test_targets_are_the_exact_minimiser(name):
     space = SPACES[name]
     trials = asked(MountainSelector(space), len(space))
-    expected = brute_force_targets(space, np.ones(space.n_dimensions), len(space))
+    expected = brute_force_targets(space, np.ones(space.n_units), len(space))
     assert [c.index for c in trials] == [index for index, _ in expected]
 
 
-@pytest.mark.parametrize("name", SPACES)
+@pytest.mark.parametrize("name", sorted(set(SPACES) - {"categories"}))  # a box has an order
 def test_box_follows_the_papers_search(name):
     space = SPACES[name]
-    weights = np.ones(space.n_dimensions)
+    weights = np.ones(space.n_units)
     rounds = min(6, len(space) - 1)
     selector = MountainSelector(space, sources="box")
     chosen = [space.to_unit(space.vector(c.context)) for c in asked(selector, rounds)]

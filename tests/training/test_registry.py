@@ -35,7 +35,7 @@ def test_auto_is_ppo_where_jax_is_installed(monkeypatch):
 
 @pytest.mark.parametrize("family", FAMILIES, ids=lambda f: f.name)
 def test_recommended_settings_are_usable(family):
-    recommended = family.training["sb3"]
+    recommended = family.training.get("sb3", {})
     settings = make_trainer("sb3", family, family.space()).settings()
     assert recommended.items() <= settings.items()
 

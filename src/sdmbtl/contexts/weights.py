@@ -39,7 +39,7 @@ MAX_LOG = 64 * 2**20
 def weighted_mean(values: NDArray[Any], weights: NDArray[np.float64] | None) -> Any:
     """Mean over the last axis, the targets; None for equal weights.
 
-    >>> weighted_mean(np.array([0.0, 4.0]), np.array([0.75, 0.25]))
+    >>> float(weighted_mean(np.array([0.0, 4.0]), np.array([0.75, 0.25])))
     1.0
     """
     return values.mean(axis=-1) if weights is None else (values * weights).sum(axis=-1)

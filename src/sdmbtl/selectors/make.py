@@ -78,7 +78,7 @@ def split_options(name: str) -> tuple[str, dict[str, Any]]:
     >>> split_options("random?sources=box")
     ('random', {'sources': 'box'})
     """
-    name, _, query = name.partition("?")
+    name, _, query = str(name).partition("?")
     options = {}
     for part in filter(None, query.split("&")):
         key, equals, value = part.partition("=")
