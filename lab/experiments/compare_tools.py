@@ -31,7 +31,7 @@ from sdmbtl_lab.matrices.margins import oracle_curve
 POLICIES = (6, 12)
 #: Optuna's usual ten random trials would be nearly all of a dozen.
 STARTUP = 3
-OURS = ("random", "m/gp-mbtl", "predictive")
+OURS = ("random", "m/gp-mbtl-unbiased", "predictive")
 SYNTHETIC = "synthetic 3D, noise 5"
 #: Matrices of each synthetic configuration.
 SYNTHETIC_MATRICES = 2

@@ -97,11 +97,11 @@ def multi_task_coverage(name: str, seed: int, work: Path) -> dict[str, Any]:
 
 METHODS: dict[str, Callable[..., dict[str, Any]]] = {
     "predictive": partial(study_coverage, selector="predictive"),
-    "m/gp-mbtl": partial(study_coverage, selector="m/gp-mbtl"),
+    "m/gp-mbtl-unbiased": partial(study_coverage, selector="m/gp-mbtl-unbiased"),
     "random": partial(study_coverage, selector="random"),
     "independent": partial(study_coverage, selector="independent"),
-    "paper: m/gp-mbtl": partial(
-        study_coverage, selector="m/gp-mbtl", space="paper", rounds=(1, 2, 3)
+    "paper: m/gp-mbtl-unbiased": partial(
+        study_coverage, selector="m/gp-mbtl-unbiased", space="paper", rounds=(1, 2, 3)
     ),
     "multi-task": multi_task_coverage,
 }

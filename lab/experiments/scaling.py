@@ -33,7 +33,7 @@ from sdmbtl_lab.benchmarks.synthetic import CONSTANT, GRIDS, LEFT_SLOPES, RIGHT_
 from sdmbtl_lab.matrices.margins import expected_random_curve, oracle_curve
 from selection_speed import warm_up
 
-SELECTORS = ("predictive", "m/gp-mbtl", "m-mbtl", "gp-mbtl", "generalist-first", "random")
+SELECTORS = ("predictive", "m/gp-mbtl-unbiased", "m-mbtl", "gp-mbtl", "generalist-first", "random")
 #: Numbers of targets; in three dimensions the nearest grid with as many values in each.
 SIZES = (100, 1_000, 10_000, 100_000, 1_000_000)
 DIMENSIONS = (3, 10)
@@ -45,7 +45,7 @@ NOISE = 5.0
 HIGHEST = 7.0
 #: The comparison of quality: values in each dimension, rounds, sizes of the samples, selectors.
 VALUES, QUALITY_ROUNDS, SAMPLES = 22, 15, (USUAL_SAMPLING.size, 1024)
-COMPARED = ("predictive", "m/gp-mbtl", "gp-mbtl")
+COMPARED = ("predictive", "m/gp-mbtl-unbiased", "gp-mbtl")
 
 
 def make_space(targets: int, dimensions: int) -> ContextSpace:

@@ -34,7 +34,7 @@ from sdmbtl_lab.cli.progress import WorkBar
 from variations import CHECK, DEVELOPMENT
 
 FOLDER = RESULTS / "selectors"
-SELECTORS = ("predictive", "m/gp-mbtl", "gp-mbtl", "m-mbtl")
+SELECTORS = ("predictive", "m/gp-mbtl-unbiased", "gp-mbtl", "m-mbtl")
 #: Part -> dimensions and noise of the paper's configurations.
 SYNTHETIC = {
     "synthetic-3d-noise0": (3, 0.0),

@@ -1,6 +1,6 @@
 """CPU time per round and peak memory of selectors, by the number of targets, on one thread.
 
-python lab/experiments/selection_speed.py [--sizes 512,3125] [--selectors m-mbtl,m/gp-mbtl]
+python lab/experiments/selection_speed.py [--sizes 512,3125] [--selectors m-mbtl,m/gp-mbtl-unbiased]
 
 Each measurement runs in a fresh process. Rows are made on demand, so the memory is that of the
 selector and of Python. Written to results/selection-speed.json.
@@ -24,7 +24,7 @@ from sdmbtl_lab.benchmarks.synthetic import CONSTANT, RIGHT_SLOPE
 
 #: Number of targets -> values per dimension, number of dimensions, rounds.
 SIZES = {64: (4, 3, 8), 512: (8, 3, 50), 3125: (5, 5, 50), 16384: (4, 7, 20)}
-SELECTORS = ("predictive", "m/gp-mbtl", "gp-mbtl", "m-mbtl")
+SELECTORS = ("predictive", "m/gp-mbtl-unbiased", "gp-mbtl", "m-mbtl")
 NOISE = 5.0
 #: Rounds before this one are not counted: hardly anything is fitted then.
 FIRST_COUNTED = 3

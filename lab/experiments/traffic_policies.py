@@ -120,7 +120,7 @@ def measure_portfolio(family: Traffic, episodes: int, work: Path) -> dict[str, A
     study.run(budget=8)
     finished = [trial for trial in study.trials if trial.row is not None]
     rows = np.array([trial.row for trial in finished])
-    policies = [load_policy(study.policy_path(trial.id)) for trial in finished]
+    policies = [load_policy(study.files.path(trial.id)) for trial in finished]
     steps = [0 if trial.run is None else trial.run.steps or 0 for trial in finished]
     contexts = [family.full_context(space.context(vector)) for vector in space.targets]
     world = family.make_vector_env()

@@ -137,7 +137,7 @@ def test_killed_and_continued(synthetic, command, tmp_path):
     partial = tmp_path / f"{NAME}.partial.jsonl"
     wait_until(process, lambda: partial.exists() and partial.read_text().count("\n") > 3)
     os.killpg(process.pid, signal.SIGKILL)
-    process.communicate(timeout=60)
+    process.communicate(timeout=300)
     again = command(*QUICK, "--jobs", 1, "--out", tmp_path)
     assert "Continuing with" in again.stderr
     assert again.stdout == synthetic[1]

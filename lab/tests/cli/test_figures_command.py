@@ -7,7 +7,10 @@ import pytest
 ROOT = Path(__file__).parents[3]
 
 
-@pytest.mark.parametrize(("kind", "begins"), [("pdf", b"%PDF"), ("png", b"\x89PNG")])
+@pytest.mark.parametrize(
+    ("kind", "begins"),
+    [pytest.param("pdf", b"%PDF", marks=pytest.mark.slow), ("png", b"\x89PNG")],
+)
 def test_the_figures_of_a_data_set(command, tmp_path, kind, begins):
     out = tmp_path / "figures"
     given = ["--data", "bipedal-walker,synthetic", "--timed", 2, "--matrices", 2]

@@ -106,7 +106,7 @@ class TestGoingOn:
         process = started("lab", *asked, "--seeds", 99, "--jobs", jobs, "--out", path)
         wait_until(process, lambda: list(path.glob(moment)))
         process.send_signal(number)
-        output, errors = process.communicate(timeout=60)
+        output, errors = process.communicate(timeout=300)
         assert process.returncode == 128 + number, errors
         assert f"finished work is kept in '{path}'" in errors.splitlines()[-1]
         assert "Traceback" not in errors

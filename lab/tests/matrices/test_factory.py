@@ -96,6 +96,7 @@ class TestNumbers:
 
 
 class TestTheSameHoweverItGoes:
+    @pytest.mark.slow
     def test_several_processes(self, tmp_path, recipe, reference):
         content, done = made(tmp_path / "m", recipe, jobs=2)
         assert content == reference.bytes

@@ -25,6 +25,7 @@ TITLES = {
     "gp-mbtl-original": "GP-MBTL (original)",
     "m-mbtl": "M-MBTL",
     "m/gp-mbtl": "M/GP-MBTL",
+    "m/gp-mbtl-unbiased": "M/GP-MBTL (unbiased)",
     "m+random": "M+Random",
     "gp+random": "GP+Random",
     INDEPENDENT: "Independent",

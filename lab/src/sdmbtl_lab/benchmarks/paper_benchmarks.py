@@ -26,10 +26,11 @@ from sdmbtl_lab.benchmarks.synthetic import (
 )
 from sdmbtl_lab.matrices.shipped import matrix_names
 
-#: The paper's selectors; on real matrices also its ablation and the baselines.
-SYNTHETIC_SELECTORS = (RANDOM, "gp-mbtl", "m-mbtl", "m/gp-mbtl", MYOPIC)
+#: The paper's selectors, and M/GP-MBTL with our detector; on real matrices also the paper's
+#: ablation and the baselines.
+SYNTHETIC_SELECTORS = (RANDOM, "gp-mbtl", "m-mbtl", "m/gp-mbtl", "m/gp-mbtl-unbiased", MYOPIC)
 REAL_SELECTORS = (
-    *(INDEPENDENT, RANDOM, "gp-mbtl", "m-mbtl", "m/gp-mbtl"),
+    *(INDEPENDENT, RANDOM, "gp-mbtl", "m-mbtl", "m/gp-mbtl", "m/gp-mbtl-unbiased"),
     *(*ABLATION, MYOPIC, SEQUENTIAL),
 )
 #: K of the synthetic tables, and of those on real matrices, where the paper has 12 and 50.
