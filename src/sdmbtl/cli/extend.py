@@ -1,0 +1,79 @@
+"""`sdmbtl extend`: another space or objective for a study that has policies."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import typer
+
+from sdmbtl.checks import known_name
+from sdmbtl.cli.options import AcceptChangesOption, JsonOption, StudyArgument, TrustOption
+from sdmbtl.cli.output import (
+    ArgumentError,
+    print_json,
+    print_lines,
+    prints_as_notes,
+    warnings_as_notes,
+)
+from sdmbtl.cli.parsing import parse_settings
+from sdmbtl.cli.signals import StopSignals
+from sdmbtl.console import PlainConsole
+
+
+def extend(
+    path: StudyArgument,
+    space: Annotated[
+        str | None,
+        typer.Option(metavar="NAME|FILE.toml", help="New context space."),
+    ] = None,
+    default: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar="NAME=VALUE",
+            help="Value of a new dimension in training so far; may be repeated.",
+            show_default="as in the environment",
+        ),
+    ] = None,
+    objective: Annotated[
+        str | None,
+        typer.Option(metavar="NAME", help="New objective: mean, cvar:SHARE, worst or share:LEVEL."),
+    ] = None,
+    evaluate: Annotated[
+        str,
+        typer.Option(
+            metavar="chosen|all",
+            help="all: every policy on every new target, now. chosen: by the next run.",
+        ),
+    ] = "chosen",
+    accept_changes: AcceptChangesOption = False,
+    trust: TrustOption = False,
+    as_json: JsonOption = False,
+) -> None:
+    """Change the space or the objective of a study; its policies stay.
+
+    Returns on targets of both spaces are kept. A dimension may be added,
+    and none may be removed.
+    """
+    from sdmbtl.studies import Study
+
+    known_name("--evaluate", evaluate, ("chosen", "all"), error=ArgumentError)
+    if space is None and objective is None:
+        raise ArgumentError("Nothing changes. Pass --space, --objective, or both.")
+    signals, counts = StopSignals(), {}
+    with (
+        signals.ending_with(
+            lambda: f"Interrupted. Continue with: sdmbtl evaluate {path} --missing"
+        ),
+        warnings_as_notes(),
+        prints_as_notes(),
+    ):
+        study = Study.open(path, accept_changes=accept_changes, trust=trust)
+        defaults = parse_settings(default, "--default")
+        changes = study.extend(space, defaults=defaults, objective=objective)
+        if evaluate == "all":
+            counts = study.evaluate_missing([lambda _: signals.check()])
+    if as_json:
+        print_json({"path": str(path), "changes": changes, **counts})
+        return
+    lines = [f"✓ {change}" for change in changes]
+    print_lines(PlainConsole(), *lines, "", f"  Continue    sdmbtl resume {path}", hanging=2)
