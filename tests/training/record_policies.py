@@ -4,6 +4,8 @@ Run it only when a change of the outcomes is meant, and say so in the changelog:
 
     python tests/training/record_policies.py
 
+With names of outcomes it makes only these and prints them.
+
 The same software on the same kind of processor gives the same bytes. Another one rounds otherwise,
 and training makes much of little: then only the mean return can be compared, and only loosely. So
 the record has both, and a fingerprint of the machine that says which of them to compare.
@@ -12,6 +14,7 @@ the record has both, and a fingerprint of the machine that says which of them to
 import hashlib
 import json
 import platform
+import sys
 import tempfile
 from importlib.metadata import version
 from pathlib import Path
@@ -102,7 +105,7 @@ def studied(batch):
             batch=batch,
         )
         study.run(budget=3)
-        policies = [load_policy(study.policy_path(number)) for number in range(3)]
+        policies = [load_policy(study.files.path(number)) for number in range(3)]
         contexts = [dict(member.context) for member in study.portfolio()]
         return outcome(policies, study.returns, contexts=contexts)
 
@@ -150,6 +153,13 @@ OUTCOMES = {
 }
 
 
+def record(names):
+    """The fingerprint of this machine, and the outcomes of these names."""
+    return {"machine": fingerprint(), "outcomes": {name: OUTCOMES[name]() for name in names}}
+
+
 if __name__ == "__main__":
-    record = {"machine": fingerprint(), "outcomes": {n: make() for n, make in OUTCOMES.items()}}
-    PATH.write_text(json.dumps(record, indent=1) + "\n")
+    if names := sys.argv[1:]:
+        print(json.dumps(record(names)))
+    else:
+        PATH.write_text(json.dumps(record(OUTCOMES), indent=1) + "\n")

@@ -380,6 +380,10 @@ class Faulty(Walk):
                 return observation, "high", *rest
             case "shape":
                 return np.zeros(1, np.float32), reward, *rest
+            case "infinite reward":
+                return observation, -np.inf, *rest
+            case "unknown observation":
+                return np.array([0.0, np.nan], np.float32), reward, *rest
 
 
 @pytest.mark.parametrize(
@@ -390,6 +394,7 @@ class Faulty(Walk):
         ("four values", "unpack"),
         ("reward", "sequence|0-dimensional"),
         ("shape", r"shape \(1,\), but .* \(2,\)"),
+        ("infinite reward", "reward is -inf"),
     ],
 )
 def test_failures_name_the_context(monkeypatch, fault, text):
@@ -411,6 +416,13 @@ def test_failures_name_the_context(monkeypatch, fault, text):
         assert f"({__file__}:" in error
 
 
+def test_observations_that_are_not_finite_end_training(monkeypatch):
+    monkeypatch.setattr(Faulty, "fault", "unknown observation")
+    trainer = made(Faulty, ContextSpace(goal=[1.0, 2.0]), **SMALL, total_timesteps=64)
+    with pytest.raises(TrainingError, match=r"context \{'goal': 1.0\}: .*observation.*not finite"):
+        train_one(trainer, [[1.0]])
+
+
 class FaultyAtOnce(Faulty):
     def step(self, action):
         self.steps += 1
@@ -425,6 +437,8 @@ class FaultyAtOnce(Faulty):
         ("reward", r"reward must be a number. Got the shape \(1,\)"),
         ("text", "reward must be a number. Got 'high'"),
         ("shape", r"must have the shape \(2,\) of its space. Got \(1,\)"),
+        ("infinite reward", "must be finite. Got the reward -inf"),
+        ("unknown observation", "must be finite. Got .*nan"),
     ],
 )
 def test_a_first_step_that_fails_is_refused_before_training(monkeypatch, fault, text):
@@ -477,7 +491,7 @@ def test_recommended_settings_come_after_those_of_the_user():
 
 def test_rewards_that_are_not_numbers_and_too_few_updates(caplog):
     trainer = made("small_environments:make_worthless", POLES, **SMALL, total_timesteps=640)
-    with pytest.raises(TrainingError, match="weights are not finite after.*smaller learning_rate"):
+    with pytest.raises(TrainingError, match="a reward is nan"):
         train_one(trainer, POLES.targets[:1])
     trainer = cartpole(total_timesteps=128)
     assert train_one(trainer, POLES.targets[:1]).steps == 128

@@ -18,6 +18,7 @@ from gymnasium.utils.env_checker import check_env, data_equivalence
 
 from sdmbtl.checks import short_text
 from sdmbtl.contexts import ContextSpace, SpaceLike, read_space
+from sdmbtl.environments.contextual import close_quietly
 from sdmbtl.environments.factory import FactoryFamily
 from sdmbtl.environments.family import EnvironmentFamily
 from sdmbtl.environments.registry import can_be_made_anywhere, make_family
@@ -124,8 +125,13 @@ def check_spaces_are_constant(family: EnvironmentFamily, space: ContextSpace) ->
                     f"{context}. A policy of one context could not act in another; use bounds "
                     "that hold for all."
                 )
+    if len({id(env.unwrapped) for env in envs}) < len(envs):
+        raise FamilyError(
+            f"{family.name!r} returns the same environment for several contexts. Environments of "
+            "several contexts are played side by side: make a new one in each call."
+        )
     for env in envs:
-        env.close()
+        close_quietly(env)
 
 
 def check_seeds_reproduce(family: EnvironmentFamily, space: ContextSpace) -> None:
@@ -240,7 +246,7 @@ def collect_gymnasium_remarks(family: EnvironmentFamily, space: ContextSpace) ->
             raise FamilyError(
                 f"Gymnasium's checker objects: {type(error).__name__}: {error}"
             ) from error
-    env.close()
+    close_quietly(env)
     plain = (re.sub(r"\x1b\[\d+m(WARN: )?", "", str(remark.message)) for remark in remarks)
     return tuple(dict.fromkeys(plain))
 
@@ -263,7 +269,7 @@ def find_missing_time_limit(family: EnvironmentFamily, space: ContextSpace) -> s
         if terminated or truncated:
             return None
     finally:
-        env.close()
+        close_quietly(env)
     return (
         f"The environment {family.name!r} has no time limit: in the context {context} an episode "
         f"of random actions did not end within {STEPS_TO_AN_END:,} steps. Wrap it in "

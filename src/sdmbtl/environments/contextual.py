@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
 import gymnasium
@@ -131,12 +132,12 @@ class ContextualEnv(gymnasium.Env[Any, Any]):
         for kind in ("observation_space", "action_space"):
             before, after = getattr(self._env, kind), getattr(env, kind)
             if before != after:
-                env.close()
+                close_quietly(env)
                 raise FamilyError(
                     f"All contexts of a family need the same {kind}. {self.family.name!r} has "
                     f"{before} and {after}, the latter for {context}."
                 )
-        self._env.close()
+        close_quietly(self._env)
         self._env, self._context, self._units, self._is_new = env, context, units, True
 
     # -- the context in the observation --------------------------------------------------
@@ -171,3 +172,9 @@ class ContextualEnv(gymnasium.Env[Any, Any]):
             observation = self._flatten(observation)
         observation = np.asarray(observation, self.observation_space.dtype)
         return append_context(observation, self._units)
+
+
+def close_quietly(env: Any) -> None:
+    """Close an environment that has been used: an error of its `close` changes no result."""
+    with suppress(Exception, SystemExit):
+        env.close()

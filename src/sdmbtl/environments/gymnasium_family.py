@@ -12,6 +12,7 @@ import numpy as np
 
 from sdmbtl.checks import check_bool, did_you_mean, known_name, known_options, short_text
 from sdmbtl.contexts import ContextSpace, Levels, SpaceLike, read_space
+from sdmbtl.environments.contextual import close_quietly
 from sdmbtl.environments.family import EnvironmentFamily
 from sdmbtl.environments.feature import AttributePath, Feature
 from sdmbtl.environments.registered import (
@@ -167,7 +168,7 @@ class GymnasiumFamily(EnvironmentFamily):
                 with self._explaining(name, path):
                     place = AttributePath.parse(path)
                     found[name] = Feature(place, deepcopy(place.read(env)), factor)
-        env.close()
+        close_quietly(env)
         return {name: found[name] for name in space.names}
 
     @contextmanager
@@ -227,7 +228,7 @@ class GymnasiumFamily(EnvironmentFamily):
                         "argument of the constructor, or the attribute that it is computed from; "
                         "or write a function (module:function)."
                     )
-            env.close()
+            close_quietly(env)
 
 
 def _read_place(name: str, given: object) -> tuple[str, bool]:

@@ -16,6 +16,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
+from sdmbtl.environments.contextual import close_quietly
 from sdmbtl.environments.family import EnvironmentFamily
 
 
@@ -36,7 +37,7 @@ def identify(family: EnvironmentFamily, context: Mapping[str, float]) -> dict[st
         maker = maker.func
     maker = maker if hasattr(maker, "__qualname__") else type(maker)
     made = type(getattr(env, "unwrapped", env))
-    env.close()
+    close_quietly(env)
     return {"source": {**_source(made), **_source(maker)}, "content": family.data_fingerprints()}
 
 

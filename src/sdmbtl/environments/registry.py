@@ -20,7 +20,7 @@ from sdmbtl.environments.factory import FactoryFamily
 from sdmbtl.environments.family import EnvironmentFamily
 from sdmbtl.environments.gymnasium_family import PREFIX, GymnasiumFamily
 from sdmbtl.environments.mountain_car import MountainCar
-from sdmbtl.environments.mujoco_families import HalfCheetah, Hopper
+from sdmbtl.environments.mujoco_families import Ant, HalfCheetah, Hopper
 from sdmbtl.environments.pendulum import Pendulum
 from sdmbtl.environments.registered import (
     constructor_arguments,
@@ -44,6 +44,7 @@ OWN: dict[str, FamilyFactory] = {
         BipedalWalker,
         Hopper,
         HalfCheetah,
+        Ant,
     )
 }
 

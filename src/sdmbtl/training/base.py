@@ -5,10 +5,10 @@ from __future__ import annotations
 import inspect
 import logging
 from abc import ABC, abstractmethod
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from functools import partial
 from pathlib import Path
-from typing import Any, ClassVar
+from typing import Any, ClassVar, TypeVar
 
 import numpy as np
 from gymnasium import spaces
@@ -17,6 +17,7 @@ from numpy.typing import ArrayLike, NDArray
 from sdmbtl.checks import check_int, short_text
 from sdmbtl.contexts import ContextSpace
 from sdmbtl.environments.checks import check_spaces_are_constant
+from sdmbtl.environments.contextual import close_quietly
 from sdmbtl.environments.family import EnvironmentFamily
 from sdmbtl.errors import TrainerError, TrainingError
 from sdmbtl.policies import Policy, load_policy
@@ -32,6 +33,8 @@ from sdmbtl.wording import counted
 FEW_UPDATES = 10
 
 _log = logging.getLogger(__name__)
+
+Result = TypeVar("Result")
 
 
 class Trainer(ABC):
@@ -165,7 +168,7 @@ class Trainer(ABC):
             env.reset(seed=0)
             env.action_space.seed(0)
             check_step(env.inner, env.inner.step(env.action_space.sample()))
-        env.close()
+        close_quietly(env)
         self.check_spaces(env.observation_space, env.action_space)
 
     # -- evaluation ----------------------------------------------------------------------------
@@ -240,16 +243,24 @@ class Trainer(ABC):
         Raises:
             TrainingError: If a training run failed.
         """
-        trained: dict[int, Training] = {}
+        return self.train_in_chunks(jobs, progress, self.train_chunk)
+
+    def train_in_chunks(
+        self,
+        jobs: Sequence[TrainingJob],
+        progress: Progress | None,
+        train_chunk: Callable[[Sequence[TrainingJob], Progress | None], Sequence[Result]],
+    ) -> list[Result]:
+        """Give each chunk to a function, one after another; what `progress` raises passes."""
+        results: dict[int, Result] = {}
         joint = JointProgress(progress, len(jobs))
         for numbers in self.chunks(jobs):
-            part = joint.part(len(numbers))
+            chunk = [jobs[number] for number in numbers]
             try:
-                runs = self.train_chunk([jobs[number] for number in numbers], part)
+                results |= zip(numbers, train_chunk(chunk, joint.part(len(chunk))), strict=True)
             except ProgressError as error:
                 raise error.cause from None
-            trained |= zip(numbers, runs, strict=True)
-        return [trained[number] for number in range(len(jobs))]
+        return [results[number] for number in range(len(jobs))]
 
     def chunks(self, jobs: Sequence[TrainingJob]) -> list[list[int]]:
         """Numbers of the jobs that are trained together: those of the same shape, in order.

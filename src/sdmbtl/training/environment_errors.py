@@ -49,8 +49,8 @@ def check_step(env: gymnasium.Env[Any, Any], result: object) -> None:
     """Refuse what is not the result of a Gymnasium step.
 
     Raises:
-        ValueError: If it is not five values, the reward is not a number, or the observation
-            has another shape than its space.
+        ValueError: If it is not five values, the reward is not a number, the observation
+            has another shape than its space, or a number is not finite.
     """
     if not isinstance(result, tuple) or len(result) != 5:
         count = f"{len(result)} values" if isinstance(result, tuple) else short_text(result)
@@ -68,3 +68,7 @@ def check_step(env: gymnasium.Env[Any, Any], result: object) -> None:
             f"An observation must have the shape {shape} of its space. "
             f"Got {np.shape(observation)} instead"
         )
+    if not np.isfinite(reward):
+        raise ValueError(f"Rewards must be finite. Got the reward {reward} instead")
+    if shape is not None and not np.isfinite(observation).all():
+        raise ValueError(f"Observations must be finite. Got {short_text(observation)} instead")

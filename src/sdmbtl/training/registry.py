@@ -143,13 +143,13 @@ def list_settings(
     """
     found = trainer_class(name, family)
     recommended = {} if family is None else found.recommended_settings(family)
-    parameters, meanings = inspect.signature(found).parameters, read_arguments(found)
+    parameters, further = inspect.signature(found).parameters, found.settings_class
+    described = [read_arguments(each) for each in (further, Trainer, found)]
+    meanings = {name: text for each in described for name, text in each.items()}
     listed = {own: (parameters[own].default, meanings.get(own, "")) for own in found.own_settings()}
-    if found.settings_class is not None:
-        meanings = read_arguments(found.settings_class)
-        for field in fields(found.settings_class):
-            default = None if field.default is MISSING else field.default
-            listed.setdefault(field.name, (default, meanings.get(field.name, "")))
+    for field in () if further is None else fields(further):
+        default = None if field.default is MISSING else field.default
+        listed.setdefault(field.name, (default, meanings.get(field.name, "")))
     if "algorithm" in parameters:
         usual = recommended.get("algorithm", parameters["algorithm"].default)
         if algorithm not in (None, usual):

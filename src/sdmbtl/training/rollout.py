@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 from collections import deque
 from collections.abc import Callable, Sequence
-from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any
 
@@ -17,7 +16,8 @@ from numpy.typing import NDArray
 from sdmbtl.checks import check_int
 from sdmbtl.contexts import ContextSpace
 from sdmbtl.contexts.observation import append_context
-from sdmbtl.environments.contextual import ContextualEnv
+from sdmbtl.environments.contextual import ContextualEnv, close_quietly
+from sdmbtl.environments.env_batch import EnvBatch
 from sdmbtl.environments.family import EnvironmentFamily
 from sdmbtl.errors import TrainerError, TrainingError
 from sdmbtl.policies import Policy
@@ -55,8 +55,13 @@ def evaluate_in_gymnasium(
     numbers = range(len(contexts)) if only is None else only
     units = space.to_unit(contexts)
 
-    def make(number: int) -> ContextualEnv:
-        return family.make(space.context(contexts[number]))
+    batch = family.make_env_batch(ENV_SLOTS)
+
+    def make(number: int, place: int) -> _Env:
+        context = space.context(contexts[number])
+        if batch is None:
+            return family.make(context)
+        return _BatchedEnv(family, batch, place, family.full_context(context))
 
     rollout = _Rollout(make, numbers, episodes, seed, units)
     rollout.play(policy, max_episode_steps or math.inf, endless_after, progress)
@@ -79,13 +84,57 @@ def endless_error(steps: int) -> TrainingError:
     )
 
 
+@dataclass
+class _BatchedEnv:
+    """One slot of a batch in the place of a contextual environment."""
+
+    family: EnvironmentFamily
+    batch: EnvBatch
+    place: int
+    context: dict[str, float]
+    latest: tuple[Any, Any, bool, bool, dict[str, Any]] | None = None
+
+    @property
+    def observation_space(self) -> Any:
+        return self.batch.observation_space
+
+    @property
+    def inner(self) -> Any:
+        return self
+
+    unwrapped = inner
+
+    def reset(self, *, seed: int) -> tuple[Any, dict[str, Any]]:
+        return self.batch.reset(self.place, self.context, seed), {}
+
+    def step(self, action: Any) -> Any:
+        """Return what the step of the whole batch gave here."""
+        del action
+        return self.latest
+
+    def close(self) -> None:
+        """Leave the slot to the next episode."""
+
+
+_Env = ContextualEnv | _BatchedEnv
+
+
+def _step_batch(envs: Sequence[_BatchedEnv], actions: NDArray[Any]) -> None:
+    """Step the slots of one batch together; each keeps its part of the result."""
+    places = [env.place for env in envs]
+    played = envs[0].batch.step(places, actions[places])
+    for env, obs, *end in zip(envs, *played, strict=True):
+        reward, terminated, truncated = end
+        env.latest = obs, reward, bool(terminated), bool(truncated), {}
+
+
 @dataclass(slots=True)
 class _Slot:
     """An episode that is being played."""
 
     number: int
     episode: int
-    env: ContextualEnv
+    env: _Env
     step: Callable[[Any], tuple[Any, Any, bool, bool, dict[str, Any]]]
     total: float = 0.0
     steps: int = 0
@@ -102,7 +151,7 @@ class _Rollout:
 
     def __init__(
         self,
-        make: Callable[[int], ContextualEnv],
+        make: Callable[[int, int], _Env],
         numbers: Sequence[int],
         episodes: int,
         seed: int,
@@ -138,6 +187,9 @@ class _Rollout:
                 slots[place] = slot
             while slots:
                 actions = self._act(policy)
+                batched = [s.env for s in slots.values() if isinstance(s.env, _BatchedEnv)]
+                if batched:
+                    _step_batch(batched, np.asarray(actions))
                 for place, slot in list(slots.items()):
                     if not self._step(place, slot, actions[place], time_limit, endless_after):
                         continue
@@ -150,7 +202,7 @@ class _Rollout:
                     progress(reported, len(self._left))
         finally:
             for slot in slots.values():
-                _close(slot.env)
+                close_quietly(slot.env)
 
     def _act(self, policy: Policy) -> Any:
         """Return the actions in all slots."""
@@ -173,6 +225,8 @@ class _Rollout:
         try:
             observation, reward, terminated, truncated, _ = slot.step(action)
             slot.total += float(reward)  # a float32 would make the sum one
+            if not math.isfinite(slot.total):
+                raise ValueError(f"a reward is {reward}")
             slot.steps += 1
             self.steps += 1
             if terminated or truncated or slot.steps >= time_limit:
@@ -192,17 +246,17 @@ class _Rollout:
     def _begin_next(self, place: int, last: _Slot | None = None) -> _Slot | None:
         """Begin the next episode that can be begun, after the last one in a slot."""
         following = self._choose_next(None if last is None else last.number)
-        env: ContextualEnv | None = None
+        env: _Env | None = None
         if last is not None:
             is_reusable = last.env.family.use_of(last.env.inner) != "episode"
             if following is not None and following[0] == last.number and is_reusable:
                 env = last.env
             else:
-                _close(last.env)
+                close_quietly(last.env)
         while following is not None:
             number, episode = following
             try:
-                env = env or self._make(number)
+                env = env or self._make(number, place)
                 observation, _ = env.reset(seed=episode_seed(self._seed, number, episode))
                 if self._observations is None:
                     self._observations = _batch_of_observations(env)
@@ -217,7 +271,7 @@ class _Rollout:
             except ENVIRONMENT_FAILURES as error:
                 self._fail(number, episode, error)
                 if env is not None:
-                    _close(env)
+                    close_quietly(env)
             env, following = None, self._choose_next()
         return None
 
@@ -254,13 +308,7 @@ class _Rollout:
         self._end(number)
 
 
-def _close(env: ContextualEnv) -> None:
-    """Close an environment whose episodes are over: what that raises changes none of them."""
-    with suppress(Exception):
-        env.close()
-
-
-def _batch_of_observations(env: ContextualEnv) -> Any:
+def _batch_of_observations(env: _Env) -> Any:
     """Allocate observations in the form that Gymnasium's vector environments have."""
     space = env.observation_space
     if not space.is_np_flattenable:

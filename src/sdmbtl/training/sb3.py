@@ -30,6 +30,7 @@ from stable_baselines3.common.vec_env import DummyVecEnv, VecEnv, VecMonitor, Ve
 
 from sdmbtl.checks import check_bool, check_int, known_name, short_text
 from sdmbtl.contexts import ContextSpace
+from sdmbtl.environments.contextual import close_quietly
 from sdmbtl.environments.family import EnvironmentFamily
 from sdmbtl.environments.flattening import FlatObservations
 from sdmbtl.errors import PolicyError, TrainerError, TrainingError, error_text
@@ -92,9 +93,6 @@ class SB3Trainer(Trainer):
             out.
         eval_episodes: Episodes on the training contexts for each entry. 0: the curve has the
             returns of training.
-        max_episode_steps: Time limit of an episode, in addition to the environment's own.
-        endless_after: Steps after which an episode of an evaluation is taken to never end, which
-            is an error.
         **hyperparameters: Arguments of the algorithm as JSON data, under stable-baselines3's names
             or CleanRL's. In "policy_kwargs", classes are given by name, for example
             {"activation_fn": "torch.nn.ReLU"}; "action_noise" is the standard deviation of normal
@@ -134,17 +132,17 @@ class SB3Trainer(Trainer):
             raise TrainerError(str(error)) from None
         self.algorithm, self.policy = algorithm, policy
         self.is_on_policy = issubclass(algorithm_class(algorithm), OnPolicyAlgorithm)
-        for name, wanted in (("norm_obs", norm_obs), ("norm_reward", norm_reward)):
-            if wanted is not None:
-                check_bool(name, wanted, error=TrainerError)
         self.norm_obs, self.norm_reward = norm_obs, norm_reward
-        count = partial(check_int, low=1, error=TrainerError)
-        self.total_timesteps = count("total_timesteps", total_timesteps)
-        if num_envs is None:
-            num_envs = 8 if self.is_on_policy else 1
-        self.num_envs = count("num_envs", num_envs)
-        self.eval_every = None if eval_every is None else count("eval_every", eval_every)
-        self.eval_episodes = check_int("eval_episodes", eval_episodes, low=0, error=TrainerError)
+        for name in ("norm_obs", "norm_reward"):
+            if getattr(self, name) is not None:
+                check_bool(name, getattr(self, name), error=TrainerError)
+        self.total_timesteps, self.eval_every = total_timesteps, eval_every
+        self.num_envs = (8 if self.is_on_policy else 1) if num_envs is None else num_envs
+        self.eval_episodes = eval_episodes
+        counts = {"total_timesteps": 1, "num_envs": 1, "eval_every": 1, "eval_episodes": 0}
+        for name, low in counts.items():
+            if getattr(self, name) is not None:
+                check_int(name, getattr(self, name), low=low, error=TrainerError)
         self._names = cleanrl_names(algorithm)
         known = (*self._names, *hyperparameter_defaults(algorithm), *self.own_settings())
         for name in hyperparameters:
@@ -188,11 +186,7 @@ class SB3Trainer(Trainer):
         return {**arguments, **given}
 
     def check_spaces(self, observations: spaces.Space[Any], actions: spaces.Space[Any]) -> None:
-        """Refuse what the algorithm does not take: its model is made, on a blank environment.
-
-        Raises:
-            TrainerError: If no training run could succeed.
-        """
+        """Refuse what the algorithm does not take: its model is made, on a blank environment."""
         super().check_spaces(observations, actions)
         if observations.shape is None:
             raise TrainerError(
@@ -225,14 +219,10 @@ class SB3Trainer(Trainer):
         progress: Progress | None = None,
         checkpoint: Checkpoint | None = None,  # noqa: ARG002
     ) -> list[Training]:
-        """Train one policy for each job; a chunk is a single one. The same job, the same policy.
+        """Train one policy for each job. The same job gives the same policy.
 
         There are no checkpoints: buffers, schedules and environments of stable-baselines3 cannot
         be restored exactly, so a killed run starts over.
-
-        Raises:
-            TrainingError: If a training run failed; the message has the context and the cause.
-            TrainerError: If the algorithm does not take the settings or the environment.
         """
         return [self._train_one(job, progress) for job in jobs]
 
@@ -265,7 +255,7 @@ class SB3Trainer(Trainer):
             except Exception as error:
                 raise self.failed(job, error_text(error)) from error
             finally:
-                environments.close()
+                close_quietly(environments)
         best = watcher.best
         watcher.report(best.mean_return)
         assert best.policy is not None  # noqa: S101 (the last policy is evaluated)
@@ -296,20 +286,14 @@ class SB3Trainer(Trainer):
 
         generators = np.random.default_rng(seed).spawn(self.num_envs)
         environments: VecEnv = VecMonitor(DummyVecEnv([partial(make, g) for g in generators]))
-        norm_obs, norm_reward = self.norm_obs, self.norm_reward
-        if norm_obs is None:
-            seen = environments.observation_space
-            norm_obs = (
-                self.is_on_policy and isinstance(seen, spaces.Box) and not is_image_space(seen)
-            )
-        if norm_reward is None:
-            norm_reward = self.is_on_policy
-        if norm_obs or norm_reward:
-            gamma = self.hyperparameters.get("gamma", 0.99)
-            environments = VecNormalize(
-                environments, norm_obs=norm_obs, norm_reward=norm_reward, gamma=gamma
-            )
-        return environments
+        seen, usual = environments.observation_space, self.is_on_policy
+        is_plain = isinstance(seen, spaces.Box) and not is_image_space(seen)
+        norm_obs = usual and is_plain if self.norm_obs is None else self.norm_obs
+        norm_reward = usual if self.norm_reward is None else self.norm_reward
+        if not norm_obs and not norm_reward:
+            return environments
+        gamma = self.hyperparameters.get("gamma", 0.99)
+        return VecNormalize(environments, norm_obs=norm_obs, norm_reward=norm_reward, gamma=gamma)
 
     def _model(self, environments: VecEnv, seed: int, steps: int) -> BaseAlgorithm:
         arguments = self.algorithm_arguments(steps)
@@ -372,7 +356,7 @@ class SB3Trainer(Trainer):
             try:
                 yield self._model(environments, 0, self.total_timesteps)
             finally:
-                environments.close()
+                close_quietly(environments)
 
     def _start_from_parent(self, model: BaseAlgorithm, parent: Policy) -> None:
         """Give a new model the weights and the statistics of a parent.
@@ -401,14 +385,14 @@ class SB3Trainer(Trainer):
             model.weights = torch.nn.utils.parameters_to_vector(model.policy.parameters()).detach()
         normalizing: Any = model.get_vec_normalize_env()
         if parent.normalization is not None:
-            moments = normalizing.obs_rms
-            moments.mean = parent.normalization.mean.copy()
-            moments.var = parent.normalization.variance.copy()
-            moments.count = parent.normalization.seen
+            mean, variance, _, _, seen = parent.normalization
+            _set_moments(normalizing.obs_rms, mean, variance, seen)
         if parent.returns is not None and normalizing is not None and normalizing.norm_reward:
-            mean, variance, count = parent.returns
-            moments = normalizing.ret_rms
-            moments.mean, moments.var, moments.count = np.array(mean), np.array(variance), count
+            _set_moments(normalizing.ret_rms, *parent.returns)
+
+
+def _set_moments(moments: Any, mean: ArrayLike, variance: ArrayLike, count: float) -> None:
+    moments.mean, moments.var, moments.count = np.array(mean), np.array(variance), count
 
 
 class OneContextEachEpisode(gymnasium.Wrapper[Any, Any, Any, Any]):
@@ -444,12 +428,7 @@ class _Watcher(BaseCallback):
     """Evaluates the policy during training, and reports progress."""
 
     def __init__(
-        self,
-        trainer: SB3Trainer,
-        job: TrainingJob,
-        total: int,
-        seed: int,
-        progress: Progress | None,
+        self, trainer: SB3Trainer, job: TrainingJob, total: int, seed: int, progress: Any
     ) -> None:
         super().__init__()
         self.best = BestPolicy()
@@ -460,13 +439,10 @@ class _Watcher(BaseCallback):
 
     def evaluate(self) -> None:
         """Add the policy as it is now to the learning curve, and keep it if it is the best."""
-        trainer, steps = self._trainer, self.num_timesteps
-        policy = trainer.policy_of(self.model, self._job.sees_context)
+        trainer, job = self._trainer, self._job
+        policy = trainer.policy_of(self.model, job.sees_context)
         self.best.consider(
-            trainer,
-            self._job,
-            policy,
-            steps,
+            *(trainer, job, policy, self.num_timesteps),
             training_return=self._take_training_return(),
             episodes=trainer.eval_episodes,
             seed=self._seed,

@@ -19,7 +19,7 @@ from sdmbtl.training.base import Trainer
 from sdmbtl.training.checkpoint import Checkpoints
 from sdmbtl.training.environment_errors import ENVIRONMENT_FAILURES
 from sdmbtl.training.job import Failure, Training, TrainingJob
-from sdmbtl.training.progress import JointProgress, Progress, ProgressError
+from sdmbtl.training.progress import Progress
 from sdmbtl.training.registry import trainer_from_settings
 
 
@@ -110,13 +110,8 @@ def train(
     Raises:
         TrainerError: If the set-up is wrong, so that no job could succeed.
     """
-    joint = JointProgress(progress, len(jobs))
-    results: dict[int, Training | Failure] = {}
-    for numbers in spec.make_trainer().chunks(jobs):
-        chunk = [jobs[number] for number in numbers]
-        trained = _try_jobs(spec, checkpoints, chunk, joint.part(len(chunk)))
-        results |= zip(numbers, trained, strict=True)
-    return [results[number] for number in range(len(jobs))]
+    try_chunk = partial(_try_jobs, spec, checkpoints)
+    return spec.make_trainer().train_in_chunks(jobs, progress, try_chunk)
 
 
 def delete_checkpoints(
@@ -139,8 +134,6 @@ def _try_jobs(
     checkpoint = None if checkpoints is None else checkpoints.of(spec.to_dict(), jobs)
     try:
         return [*spec.make_trainer().train_chunk(jobs, progress, checkpoint)]
-    except ProgressError as error:
-        raise error.cause from None
     except TrainerError:
         raise
     except ENVIRONMENT_FAILURES as error:

@@ -17,6 +17,8 @@ from numpy.typing import NDArray
 
 from sdmbtl.contexts import ContextSpace
 from sdmbtl.contexts.observation import append_context
+from sdmbtl.environments.contextual import close_quietly
+from sdmbtl.environments.env_batch import EnvBatch
 from sdmbtl.environments.family import EnvironmentFamily
 from sdmbtl.environments.flattening import FlatActions, FlatObservations
 from sdmbtl.errors import TrainerError
@@ -205,6 +207,89 @@ class GymnasiumSlots:
             env.close()
 
 
+class BatchSlots:
+    """Environments that the family steps together; see `EnvSlots`.
+
+    Args:
+        plan: The episodes.
+        arrays: Arrays for their steps.
+        batch: The environments.
+        num_envs: Number of environments.
+    """
+
+    has_empty_slots = False
+
+    def __init__(
+        self, plan: EpisodePlan, arrays: RolloutArrays, batch: EnvBatch, num_envs: int
+    ) -> None:
+        self.arrays = arrays
+        self._plan, self._batch = plan, batch
+        self._limit = plan.max_episode_steps or math.inf
+        self._states = [EnvState() for _ in range(num_envs)]
+        self._contexts: list[dict[str, float]] = [{} for _ in range(num_envs)]
+        self._units = np.zeros((num_envs, plan.sees_context * plan.space.n_units))
+        self._size = plan.observations.size + self._units.shape[1]
+        arrays.present[:] = True
+
+    def start(self, states: Sequence[EnvState]) -> None:
+        """Begin where each environment was."""
+        arrays = self.arrays
+        for slot, state in enumerate(states):
+            self._states[slot] = EnvState(state.episode)
+            self._begin_episode(slot, 0)
+            for action in state.actions:
+                arrays.env_action[slot] = action[0]
+                self._step(0, [slot])
+                arrays.obs[0, slot] = arrays.obs[1, slot]
+
+    def step(self, t: int) -> None:
+        """Take the actions of step t."""
+        self._step(t, range(len(self._states)))
+
+    def states(self) -> list[EnvState]:
+        """Return the state of each environment."""
+        return self._states
+
+    def close(self) -> None:
+        """Leave the environments to the garbage collector."""
+
+    def _step(self, t: int, slots: Sequence[int]) -> None:
+        arrays, some = self.arrays, list(slots)
+        actions = arrays.env_action[some]
+        obs, reward, terminated, truncated = self._batch.step(some, actions)
+        bad = ~(np.isfinite(reward) & np.isfinite(obs).all(axis=1))
+        if bad.any():
+            number = int(bad.argmax())
+            problem = ValueError(f"the reward is {reward[number]}, observed is {obs[number]}")
+            raise environment_error(self._contexts[some[number]], problem)
+        for number, slot in enumerate(some):
+            taken = self._states[slot].actions
+            taken.append(actions[number : number + 1])
+            truncated[number] |= len(taken) >= self._limit
+        # A recurrent policy's last action follows, which the slots do not know.
+        arrays.obs[t + 1, some, : self._size] = append_context(obs, self._units[some])
+        arrays.reward[t, some] = reward
+        arrays.terminated[t, some] = terminated
+        arrays.truncated[t, some] = truncated & ~terminated
+        for number in np.flatnonzero(terminated | truncated).tolist():
+            slot = some[number]
+            arrays.last_obs[t, slot] = arrays.obs[t + 1, slot]
+            self._states[slot] = EnvState(self._states[slot].episode + 1)
+            self._begin_episode(slot, t + 1)
+
+    def _begin_episode(self, slot: int, row: int) -> None:
+        plan = self._plan
+        vector, seed = plan.draw(slot, self._states[slot].episode)
+        context = plan.family.full_context(plan.space.context(vector))
+        if plan.sees_context:
+            self._units[slot] = plan.space.to_unit(vector)
+        with name_context_in_errors(context):
+            observation = self._batch.reset(slot, context, seed)
+        self._contexts[slot] = context
+        seen = append_context(observation, self._units[slot])
+        self.arrays.obs[row, slot, : self._size] = seen
+
+
 class _GymnasiumSlot:
     """One environment, in which one episode follows another."""
 
@@ -215,6 +300,7 @@ class _GymnasiumSlot:
         self._env: Any = None
         self._flatten = None if plan.observations.is_plain else plan.observations
         self._size = plan.observations.size + plan.sees_context * plan.space.n_units
+        self._zeros = np.zeros(self._size, np.float32)
         self._is_discrete = False
         self._context: dict[str, float] = {}
         self._coordinates: NDArray[np.float64] | None = None
@@ -239,6 +325,8 @@ class _GymnasiumSlot:
         try:
             observation, reward, terminated, truncated, _ = self._env.step(action)
             arrays.reward[t, slot] = reward
+            if not math.isfinite(reward):
+                raise ValueError(f"a reward is {reward}")
             self._write(t + 1, observation)
         except TrainerError:
             raise
@@ -256,7 +344,7 @@ class _GymnasiumSlot:
     def close(self) -> None:
         """Close the environment."""
         if self._env is not None:
-            self._env.close()
+            close_quietly(self._env)
             self._env = None
 
     def _begin_episode(self, row: int) -> None:
@@ -281,7 +369,7 @@ class _GymnasiumSlot:
         if self._flatten is not None:
             observation = self._flatten(observation)
         if self._coordinates is not None:
-            observation = append_context(observation, self._coordinates)
+            observation = append_context(np.asarray(observation), self._coordinates)
         # A recurrent policy's last action follows, which the slots do not know.
         seen = self._arrays.obs[row, self._slot, : self._size]
         if np.shape(observation) != seen.shape:
@@ -290,4 +378,6 @@ class _GymnasiumSlot:
                 f"promises {seen.shape}"
             )
         seen[:] = observation
+        if not math.isfinite(np.dot(seen, self._zeros)):  # faster than looking at each number
+            raise ValueError("an observation has numbers that are not finite")
         self._arrays.present[row, self._slot] = True

@@ -11,6 +11,7 @@ import numpy as np
 
 from sdmbtl.checks import check_bool, known_options
 from sdmbtl.contexts import ContextSpace
+from sdmbtl.environments.contextual import close_quietly
 from sdmbtl.environments.family import EnvironmentFamily
 from sdmbtl.environments.flattening import FlatActions, FlatObservations, with_categories
 from sdmbtl.errors import PolicyError, TrainerError
@@ -25,6 +26,7 @@ from sdmbtl.training.environment_errors import name_context_in_errors
 from sdmbtl.training.job import Training, TrainingJob
 from sdmbtl.training.ppo.distributions import Gaussian, MultiCategorical
 from sdmbtl.training.ppo.env_slots import (
+    BatchSlots,
     EnvSlots,
     EnvState,
     EpisodePlan,
@@ -57,7 +59,6 @@ class GymnasiumPPO(Trainer):
             their observations these too, or a Dict or Tuple of them. A family with a vector
             environment is trained in that.
         space: The context space.
-        total_timesteps: Environment steps for each policy, rounded up to whole iterations.
         num_steps: Steps of each environment in an iteration; if left out, at least 25 iterations
             of at most 2048 steps in all environments.
         norm_obs: Normalise observations by their running mean and variance; if left out, unless
@@ -66,10 +67,7 @@ class GymnasiumPPO(Trainer):
             on if left out.
         eval_every: Iterations between two entries of the learning curve; about ten entries if
             left out.
-        max_episode_steps: Time limit of an episode, in addition to the environment's own.
-        endless_after: Steps after which an episode of an evaluation is taken to never end, which
-            is an error.
-        **settings: Of `PPOSettings`.
+        **settings: Of `PPOSettings` and `Trainer`.
 
     Raises:
         TrainerError: If a setting, or a space of the environments, is unusable.
@@ -156,7 +154,7 @@ class GymnasiumPPO(Trainer):
             ) from None
         finally:
             if vector_env is None:
-                env.close()
+                close_quietly(env)
         return name
 
     @classmethod
@@ -164,7 +162,7 @@ class GymnasiumPPO(Trainer):
         """Settings for the registered environment, then those that the family has itself."""
         env = family.build(dict(family.defaults), None)
         name = _registered_name(env)
-        env.close()
+        close_quietly(env)
         return {**RECOMMENDED.get(name or "", {}), **super().recommended_settings(family)}
 
     def settings(self) -> dict[str, Any]:
@@ -296,6 +294,9 @@ class GymnasiumPPO(Trainer):
         vector_env = self.family.make_vector_env()
         if vector_env is not None:
             return vector_env.env_slots(plan, arrays, settings.num_envs)
+        batch = self.family.make_env_batch(settings.num_envs)
+        if batch is not None:
+            return BatchSlots(plan, arrays, batch, settings.num_envs)
         return GymnasiumSlots(plan, arrays, settings.num_envs)
 
     def iterate(

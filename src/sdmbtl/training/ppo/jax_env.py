@@ -40,7 +40,6 @@ class JaxEnvPPO(Trainer):
     Args:
         family: Environments with a JAX twin.
         space: The context space.
-        max_episode_steps: Time limit of an episode, if it is shorter than the environment's own.
         chunk: Policies trained side by side; about ten stay in the cache.
         **settings: Of `PPOSettings`.
 

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import math
+import os
 from collections.abc import Mapping
 from itertools import pairwise
+from pathlib import Path
 from typing import Any, NamedTuple, TypeVar
 
 import jax
@@ -25,6 +27,8 @@ Layers = list[tuple[jax.Array, jax.Array]]
 TINY = 1e-8
 #: Hidden numbers of a recurrent unit.
 MEMORY = 64
+#: Size of the cache of compiled functions; the oldest are dropped first.
+COMPILED_BYTES = 500_000_000
 
 # The shape of an image is no array: functions are compiled for it.
 jax.tree_util.register_static(ImageShape)
@@ -34,9 +38,28 @@ def start_backend() -> None:
     """Start JAX for small networks; without effect if it has been started before."""
     # Computations in the background outlive a Ctrl-C, and crash at the exit.
     jax.config.update("jax_cpu_enable_async_dispatch", False)  # type: ignore[no-untyped-call]
+    _keep_compiled_functions()
     # XLA's number of threads: a second one only costs time here.
     with environment_variables({"NPROC": "1"}):
         jax.devices()
+
+
+def _keep_compiled_functions() -> None:
+    """Keep what JAX compiles in the user's cache directory, unless they chose another one."""
+    if getattr(jax.config, "jax_compilation_cache_dir", None) is not None:
+        return
+    given = Path(os.environ.get("XDG_CACHE_HOME", ""))
+    try:
+        cache = given if given.is_absolute() else Path.home() / ".cache"
+    except RuntimeError:  # no home directory
+        return
+    options = {
+        "jax_compilation_cache_dir": str(cache / "sdmbtl" / "compiled"),
+        "jax_compilation_cache_max_size": COMPILED_BYTES,
+        "jax_persistent_cache_min_compile_time_secs": 0.0,
+    }
+    for name, value in options.items():
+        jax.config.update(name, value)  # type: ignore[no-untyped-call]
 
 
 class Recurrent(NamedTuple):
