@@ -22,6 +22,15 @@ os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
 # Compiling takes most of the time of tests that train for a moment.
 os.environ.setdefault("JAX_COMPILATION_CACHE_DIR", str(COMPILED))
 os.environ.setdefault("JAX_PERSISTENT_CACHE_MIN_COMPILE_TIME_SECS", "0")
+# Functions that run for a moment are compiled four times as fast without optimisations. Policies
+# have other bytes then, so recorded ones are made without these flags.
+FAST_COMPILATION = (
+    "--xla_backend_optimization_level=0",
+    "--xla_llvm_disable_expensive_passes=true",
+    "--xla_cpu_use_fusion_emitters=false",
+    "--xla_cpu_parallel_codegen_split_count=1",
+)
+os.environ.setdefault("XLA_FLAGS", " ".join(FAST_COMPILATION))
 # JAX compiles again what a killed process has left half written in the cache. Child processes
 # do not print a warning about it; pyproject.toml has the same filter for this process.
 os.environ["PYTHONWARNINGS"] = "ignore:Error reading persistent compilation cache"

@@ -145,7 +145,7 @@ def test_two_plugins_of_one_name_are_named(installed, tmp_path, monkeypatch):
 
 
 def test_commands_of_plugins_are_imported_when_they_are_asked_for(site):
-    script = "from sdmbtl.cli import app; app(['renew', '--help'], standalone_mode=False); "
+    script = "from sdmbtl.cli import app; app(['tell', '--help'], standalone_mode=False); "
     script += "import sys; assert 'moon_plugin' not in sys.modules; assert 'rich' in sys.modules"
     path = [str(site), *sys.path]
     words = [sys.executable, "-c", f"import sys; sys.path[:0] = {path!r}\n{script}"]

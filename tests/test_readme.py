@@ -63,7 +63,6 @@ SHORTER = {
 VALUES = {
     "--budget": "3",
     "--total-steps": "9000",
-    "--seeds": "1",
     "--data": "bipedal-walker",
     "--levels": "3",
     "--samples": "5",

@@ -129,7 +129,7 @@ def known_name(
         SdmbtlError: Of the type `error`, with what there is.
     """
     if name not in known:
-        names = ", ".join(known) or f"no {kind}s"
+        names = ", ".join(dict.fromkeys(known)) or f"no {kind}s"
         raise error(f"Unknown {kind} {name!r}; {has} {names}.{did_you_mean(name, known)}")
 
 

@@ -1,4 +1,4 @@
-"""`sdmbtl ask`, `sdmbtl tell` and `sdmbtl renew`: training elsewhere."""
+"""`sdmbtl ask` and `sdmbtl tell`: training elsewhere."""
 
 import json
 from types import SimpleNamespace
@@ -232,15 +232,19 @@ def test_a_late_result_is_superseded(command, study, clock):
 def test_a_lease_is_renewed_until_it_is_lost(command, study, clock):
     line = ask(command, study.path, "--lease", "1h")
     clock[0] += 3000
-    command("renew", study.path, "--id", line["id"], "--lease", line["lease"])
+    command("tell", study.path, "--renew", "--id", line["id"], "--lease", line["lease"])
     clock[0] += 3000
     assert ask(command, study.path, "--lease", "1h")["id"] != line["id"]
     clock[0] += 3601
     assert ask(command, study.path, "--lease", "1h")["id"] == line["id"]
-    text = command.error("renew", study.path, "--id", line["id"], "--lease", line["lease"])
+    text = command.error(
+        "tell", study.path, "--renew", "--id", line["id"], "--lease", line["lease"]
+    )
     assert "is lost" in text
-    assert "55" in command.error("renew", study.path, "--id", 55, "--lease", 1)
-    assert "never given" in command.error("renew", study.path, "--id", line["id"], "--lease", 7)
+    assert "55" in command.error("tell", study.path, "--renew", "--id", 55, "--lease", 1)
+    assert "never given" in command.error(
+        "tell", study.path, "--renew", "--id", line["id"], "--lease", 7
+    )
 
 
 def test_a_study_that_another_process_writes_to_is_waited_for(command, study):

@@ -90,7 +90,6 @@ VALUES = {
         "--context": ("a=1 b=2 c=3", "a=x b=1", "a=nan b=1", "a=true b=1", "a", "=1", "{"),
     },
     ("report", "{study}", "--live"): {"--port": ("-1", "65536", HUGE, *WHOLE)},
-    ("plot", "{study}", "-o", "{folder}/map.png"): {"--what": ("", "maps"), "--x": ("mass",)},
 }
 #: Commands that open a study.
 OPEN = ("status", "resume", "evaluate", "doctor", "portfolio", "report", "ask", "play")
@@ -149,6 +148,8 @@ RETURNS = (
 )
 TEXTS = (
     *("", "dimensions = 3", "[dimensions]", "[dimensions]\na = 3", "[dimensions.a]"),
+    "[dimensions.a]\nlow = -1.7e308\nhigh = 1.7e308\nlevels = 3",
+    "".join(f"[dimensions.d{number}]\nvalues = [1]\n" for number in range(65)),
     *("[dimensions.a]\nlow = 1", "[dimensions.a]\nvalues = [1, 2]\nlow = 1"),
     *("[dimensions.a]\nvalues = [1, 2]\nvalues = [3]", "[dimension.a]\nvalues = [1, 2]", "no TOML"),
     *(f"[dimensions.a]\nvalues = {v}" for v in ("3", "[]", '["a", 1]', "[1, true]", "[1, 1]")),

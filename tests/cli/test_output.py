@@ -51,7 +51,6 @@ def test_files_of_a_study_are_not_replaced(trained, tmp_path, name):
     "words",
     [
         ("report", "{study}", "-o"),
-        ("plot", "{study}", "-o"),
         ("portfolio", "{study}", "--figure"),
         ("play", "{study}", "-o"),
         ("compare", "{study}", "-o"),

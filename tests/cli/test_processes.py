@@ -48,7 +48,7 @@ def test_interrupted_and_resumed(command, tmp_path):
     study = tmp_path / "study"
     wait_until(process, lambda: n_finished(study) >= 2)
     process.send_signal(signal.SIGINT)
-    output, errors = process.communicate(timeout=60)
+    output, errors = process.communicate(timeout=300)
     kept = n_finished(study)
     assert process.returncode == 130, errors
     assert 2 <= kept < 30
@@ -64,7 +64,7 @@ def test_interrupted_and_resumed(command, tmp_path):
 
 def run(folder, *arguments):
     return subprocess.run(
-        [*SDMBTL, *arguments], cwd=folder, capture_output=True, text=True, timeout=120
+        [*SDMBTL, *arguments], cwd=folder, capture_output=True, text=True, timeout=300
     )
 
 

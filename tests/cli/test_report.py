@@ -1,4 +1,4 @@
-"""`sdmbtl report`, `sdmbtl plot` and the lists of environments and trainers."""
+"""`sdmbtl report` and the lists of environments and trainers."""
 
 import http.client
 import re
@@ -7,7 +7,6 @@ import socket
 
 import pytest
 from command_runner import started
-from PIL import Image
 
 from sdmbtl.environments import family_names
 
@@ -44,47 +43,14 @@ def test_wrong_use_of_live(command, trained, tmp_path):
 def test_a_live_page_ends_with_a_signal(trained):
     process = started("report", trained[0], "--live")
     port = int(re.search(r"http://127\.0\.0\.1:(\d+)/", process.stdout.readline())[1])
-    connection = http.client.HTTPConnection("127.0.0.1", port, timeout=60)
+    connection = http.client.HTTPConnection("127.0.0.1", port, timeout=300)
     connection.request("GET", "/")
     assert b"CartPole" in connection.getresponse().read()
     connection.close()
     process.send_signal(signal.SIGINT)
-    _, errors = process.communicate(timeout=60)
+    _, errors = process.communicate(timeout=300)
     assert process.returncode == 130
     assert errors.endswith("Stopped the live page.\n")
-
-
-# -- plot ------------------------------------------------------------------------------------------
-
-
-@pytest.mark.parametrize("what", ["map", "coverage", "rows", "curves"])
-def test_a_figure_is_written(command, trained, tmp_path, what):
-    file = tmp_path / f"{what}.png"
-    found = command.json("plot", trained[0], "--what", what, "-o", file)
-    assert found == {"path": str(trained[0]), "what": what, "figure": str(file)}
-    with Image.open(file) as image:
-        assert len(image.convert("RGB").getcolors(1_000_000)) > 10
-
-
-def test_a_map_through_a_context(command, trained, tmp_path):
-    file = tmp_path / "map.svg"
-    context = "length=0.1 masscart=5 masspole=0.02"
-    axes = ("--x", "length", "--y", "masscart", "--context", context)
-    assert command("plot", trained[0], "-o", file, *axes).stderr == f"Wrote {file}.\n"
-    assert "<!-- masspole 0.02 -->" in file.read_text()
-
-
-@pytest.mark.parametrize(
-    ("file", "words", "text"),
-    [
-        ("a.txt", [], "'a.txt'"),
-        ("a.png", ["--what", "nonsense"], "Unknown --what 'nonsense'"),
-        ("a.png", ["--what", "rows", "--x", "length"], "belong to a map"),
-        ("a.png", ["--x", "lenght"], "Did you mean 'length'"),
-    ],
-)
-def test_mistakes_in_plot(command, trained, tmp_path, file, words, text):
-    assert text in command.error("plot", trained[0], "-o", tmp_path / file, *words)
 
 
 # -- environments and trainers ---------------------------------------------------------------------

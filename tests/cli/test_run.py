@@ -81,16 +81,13 @@ def test_options_become_the_configuration(command, tiny, tmp_path, runs):
     ]
 
 
-def test_defaults_levels_and_seeds(command, tmp_path, monkeypatch, runs):
+def test_defaults_and_levels(command, tmp_path, monkeypatch, runs):
     monkeypatch.chdir(tmp_path)
-    result = command(
-        *("run", "CartPole", "--space", "forces", "--levels", 2, *QUICK, "--quiet", "--seeds", 2)
-    )
+    result = command(*("run", "CartPole", "--space", "forces", "--levels", 2, *QUICK, "--quiet"))
     assert not result.output
-    assert [run["budget"] for run in runs] == [12, 12]
-    studies = [Study.open(tmp_path / "runs" / "cartpole" / f"seed-{seed}") for seed in (0, 1)]
-    assert [study.configuration.seed for study in studies] == [0, 1]
-    assert (studies[0].space.shape, studies[0].space.names[1]) == ((2, 2, 2), "force_mag")
+    assert [run["budget"] for run in runs] == [12]
+    study = Study.open(tmp_path / "runs" / "cartpole")
+    assert (study.space.shape, study.space.names[1]) == ((2, 2, 2), "force_mag")
 
 
 @pytest.mark.parametrize(
@@ -100,7 +97,7 @@ def test_defaults_levels_and_seeds(command, tmp_path, monkeypatch, runs):
         *[("--min-gain", value) for value in ("-1", "nan", "2", "some")],
         *[("--budget", value) for value in ("0", "1.5", "many")],
         *[(name, "0") for name in ("--total-steps", "--episodes", "--steps", "--levels")],
-        *[(name, "0") for name in ("--jobs", "--seeds")],
+        ("--jobs", "0"),
         *[("--seed", value) for value in ("-1", "x")],
         ("--log", "tensorbord"),
         ("--executor", "rays"),

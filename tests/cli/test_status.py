@@ -98,17 +98,6 @@ def test_targets_in_the_order_of_a_row(command, tmp_path):
     assert len(text.splitlines()) == 7
 
 
-def test_learning_curves_as_csv(command, trained, tmp_path):
-    path, _ = trained
-    header, *rows = command("status", path, "--show", "curves").stdout.splitlines()
-    assert header == "policy,steps,mean_return,source,seed,attempt"
-    curves = [(t.id, *point) for t in Study.open(path).trials for point in t.run.curve]
-    assert [tuple(map(float, row.split(",")[:3])) for row in rows] == curves
-    assert len(command.json("status", path, "--show", "curves")) == len(curves)
-    told(tmp_path / "s", LINE, [])
-    assert len(command("status", tmp_path / "s", "--show", "curves").stdout.splitlines()) == 1
-
-
 @pytest.mark.parametrize("criteria", [["small variance"], ["small variance", "slope"]])
 def test_structure_by_the_detector_of_the_study(command, tmp_path, criteria):
     options = {"detector": {"name": "mountain", "criteria": criteria}}

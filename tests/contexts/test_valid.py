@@ -112,6 +112,7 @@ class TestExpression:
             ("m <", "not an expression"),
             ("__import__('os').system('true')", "not allowed"),
             ("open('x')", "Unknown function"),
+            (f"{'9' * 900} > m", "cannot be computed"),
             ("m.real < 3", "not allowed"),
             ("[m for m in g]", "not allowed"),
             ("(lambda: 1)()", "not allowed"),

@@ -1,4 +1,3 @@
-import json
 import os
 import stat
 import subprocess
@@ -49,16 +48,13 @@ class Workshop:
 
     def run(self, script, *arguments, **variables):
         started = self.start(script, *arguments, **variables)
-        out, error = started.communicate(timeout=120)
+        out, error = started.communicate(timeout=300)
         assert started.returncode == 0, (out, error)
         return out, error
 
     def called(self, name):
         lines = (self.folder / "called").read_text().splitlines()
         return [line for line in lines if line.startswith(f"{name} ")]
-
-    def job(self, task):
-        return json.loads((self.folder / "jobs" / f"9-{task}" / "job.json").read_text())
 
 
 @pytest.fixture

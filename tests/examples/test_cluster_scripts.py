@@ -1,12 +1,8 @@
-"""Scripts for SLURM, ssh and Ray, with small stand-ins for the programs of a cluster."""
-
-import signal
-import time
+"""Scripts for ssh and Ray, with small stand-ins for the programs of a cluster."""
 
 import pytest
 
 from sdmbtl.studies import Study
-from sdmbtl.studies.doctor import examine
 
 
 @pytest.fixture
@@ -14,70 +10,9 @@ def study(workshop):
     return Study.open(workshop.study, space=workshop.folder / "carts.toml")
 
 
-def submit(workshop, task, **variables):
-    return workshop.start(
-        "slurm/job.sh",
-        workshop.study,
-        SLURM_ARRAY_JOB_ID="9",
-        SLURM_ARRAY_TASK_ID=str(task),
-        **variables,
-    )
-
-
-def end(job):
-    out, error = job.communicate(timeout=120)
-    assert job.returncode == 0, (out, error)
-
-
 def finished(study):
     study.refresh()
     return [t.id for t in study.trials if t.status == "finished"]
-
-
-def test_slurm_trains_one_policy_for_each_task(workshop, study):
-    workshop.put("srun", '"$@"')
-    for task in (1, 2):
-        end(submit(workshop, task))
-    assert finished(study) == [0, 1]
-    assert workshop.called("srun") == ["srun python train_cart.py"] * 2
-    assert examine(study.path).healthy
-
-
-def test_slurm_is_asked_for_more_time_and_continues_with_the_same_policy(workshop, study):
-    workshop.put("srun", 'echo > began; exec "$@"')
-    workshop.put("scontrol", "")
-    job = submit(workshop, 7, TRAIN="sleep 600")
-    while not (workshop.folder / "began").exists():
-        assert job.poll() is None, job.communicate()
-        time.sleep(0.02)
-    job.send_signal(signal.SIGUSR1)
-    end(job)
-    assert workshop.called("scontrol") == ["scontrol requeue 9_7"]
-    asked = workshop.job(7)
-    assert study.ask(lease=60.0).id != asked["id"], "its lease holds until it is started again"
-    end(submit(workshop, 7))
-    assert workshop.job(7) == asked
-    assert finished(study) == [asked["id"]]
-
-
-@pytest.mark.slow
-def test_a_policy_that_was_given_to_another_task_is_not_continued(workshop, study):
-    workshop.put("srun", '"$@"')
-    lost = study.ask(lease=0.0)
-    folder = workshop.folder / "jobs" / "9-3"
-    folder.mkdir(parents=True)
-    (folder / "job.json").write_text(f'{{"id": {lost.id}, "lease": {study.lease_of(lost)}}}')
-    assert study.ask(lease=3600.0).id == lost.id, "somebody else has it now"
-    end(submit(workshop, 3))
-    assert workshop.job(3)["id"] == 1
-    assert finished(study) == [1]
-
-
-def test_a_failed_training_run_is_told(workshop, study):
-    workshop.put("srun", "exit 3")
-    end(submit(workshop, 1))
-    study.refresh()
-    assert [t.status for t in study.trials] == ["failed"]
 
 
 @pytest.mark.slow

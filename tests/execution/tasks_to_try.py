@@ -3,6 +3,7 @@
 import ctypes
 import os
 import signal
+import subprocess
 import sys
 import time
 
@@ -10,6 +11,8 @@ import numpy as np
 
 from sdmbtl.errors import TrainerError
 from sdmbtl.execution import report
+
+PROGRAM = "import time; time.sleep(600)"
 
 
 def square(number):
@@ -49,6 +52,14 @@ def crash():
 
 
 def hang():
+    time.sleep(600)
+
+
+def start_and(how):
+    """Start a program, as a simulator; then hang, or crash. Its number is reported before."""
+    report({"started": subprocess.Popen([sys.executable, "-c", PROGRAM]).pid})
+    if how == "crash":
+        os.abort()
     time.sleep(600)
 
 

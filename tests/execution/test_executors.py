@@ -18,13 +18,17 @@ from sdmbtl.execution import ProcessExecutor, SerialExecutor, make_executor
 HERE = Path(__file__).parent
 
 
-@pytest.fixture(scope="module", params=["serial", "processes", "ray"])
-def executor(request):
+@pytest.fixture(scope="module", params=["serial", "processes", "ray", "submitit"])
+def executor(request, tmp_path_factory):
+    options = {}
     if request.param == "ray":
         pytest.importorskip("ray")
         pytest.importorskip("jax").numpy.zeros(1).sum()  # it warns of forks once it has begun
+    if request.param == "submitit":
+        pytest.importorskip("submitit")
+        options = {"cluster": "local", "folder": tmp_path_factory.mktemp("jobs")}
     workers = 1 if request.param == "serial" else 2
-    with make_executor(request.param, workers) as executor:
+    with make_executor(request.param, workers, **options) as executor:
         yield executor
 
 
@@ -53,6 +57,15 @@ def test_errors_come_back(executor, kind, error, text):
     found = executor.submit(tasks.fail, kind).exception()
     assert isinstance(found, error)
     assert text in str(found)
+
+
+def test_a_killed_worker_is_replaced(executor):
+    if executor.in_process:
+        pytest.skip("there is no worker")
+    error = executor.submit(tasks.end_by_signal, "SIGKILL").exception()
+    assert isinstance(error, WorkerLostError)
+    assert error.reason in ("killed", "crashed")
+    assert [executor.submit(tasks.square, n).result() for n in (3, 4)] == [9, 16]
 
 
 def test_a_process_of_its_own_has_one_thread_and_nothing_heavy():
@@ -90,6 +103,50 @@ def test_a_lost_worker_costs_one_task(task, arguments, reason, text):
         assert isinstance(error, WorkerLostError)
         assert (error.reason, text in str(error)) == (reason, True), str(error)
         assert next_one.result() == 9
+
+
+def has_ended(process):
+    """Wait until a process, which nobody may have to wait for, is gone or dead."""
+    for _ in range(500):
+        try:
+            state = Path(f"/proc/{process}/stat").read_text().rpartition(")")[2].split()[0]
+        except (FileNotFoundError, ProcessLookupError):
+            return True
+        if state in "ZX":
+            return True
+        time.sleep(0.02)
+    return False
+
+
+@pytest.mark.skipif(not Path("/proc/self/stat").exists(), reason="processes are read as on Linux")
+@pytest.mark.parametrize("how", ["hang", "crash"])
+def test_programs_that_a_task_started_end_with_its_worker(how):
+    reports = []
+    with ProcessExecutor(1, time_limit=1.0) as executor:
+        lost = executor.submit(tasks.start_and, how, on_report=reports.append)
+        assert isinstance(lost.exception(), WorkerLostError)
+    assert has_ended(reports[0]["started"])
+
+
+@pytest.mark.skipif(not Path("/proc/self/stat").exists(), reason="processes are read as on Linux")
+def test_programs_that_a_task_started_end_with_a_killed_driver(tmp_path):
+    script = (
+        "import tasks_to_try as tasks\n"
+        "from sdmbtl.execution import ProcessExecutor\n"
+        "executor = ProcessExecutor(1)\n"
+        "show = lambda data: print(data['started'], flush=True)\n"
+        "executor.submit(tasks.start_and, 'hang', on_report=show).result()\n"
+    )
+    path = os.pathsep.join([str(HERE), *sys.path])
+    with subprocess.Popen(
+        [sys.executable, "-c", script],
+        stdout=subprocess.PIPE,
+        env={**os.environ, "PYTHONPATH": path},
+        text=True,
+    ) as driver:
+        started = int(driver.stdout.readline())
+        driver.kill()
+    assert has_ended(started)
 
 
 def test_a_worker_that_uses_too_much_memory_is_ended():
@@ -133,7 +190,7 @@ def test_workers_end_with_their_process(tmp_path):
     worker = int(started.stdout.readline())
     started.send_signal(signal.SIGKILL)
     started.wait()
-    deadline = time.monotonic() + 60
+    deadline = time.monotonic() + 300
     while Path(f"/proc/{worker}").exists() and time.monotonic() < deadline:
         if "Z" in Path(f"/proc/{worker}/stat").read_text().rpartition(")")[2].split()[:1]:
             break  # it has ended; nobody has asked how
@@ -171,11 +228,11 @@ def test_ray_is_named_where_it_is_missing(monkeypatch):
         make_executor("ray")
 
 
-def test_nothing_of_ray_is_imported_unless_asked_for():
-    modules = "sys, sdmbtl, sdmbtl.studies, sdmbtl.execution, sdmbtl.cli"
-    code = f"import {modules}; print('ray' in sys.modules)"
+def test_nothing_of_a_cluster_is_imported_unless_asked_for():
+    modules = "sys, sdmbtl, sdmbtl.studies, sdmbtl.execution.submitit_executor, sdmbtl.cli"
+    code = f"import {modules}; print({{'ray', 'submitit'}} & set(sys.modules))"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
-    assert done.stdout.strip() == "False"
+    assert done.stdout.strip() == "set()"
 
 
 def test_an_interrupt_is_not_a_result():
@@ -186,24 +243,14 @@ def test_an_interrupt_is_not_a_result():
         SerialExecutor().submit(interrupt)
 
 
-def test_ray_says_why_a_worker_was_lost():
-    pytest.importorskip("ray")
-    with make_executor("ray", 1, time_limit=30.0) as executor:
-        error = executor.submit(tasks.end_by_signal, "SIGKILL").exception()
-        assert isinstance(error, WorkerLostError)
-        assert error.reason == "crashed"
-        assert executor.submit(tasks.square, 4).result() == 16
-
-
 def test_a_lost_connection_to_the_cluster_is_not_a_fault_of_the_tasks():
     exceptions = pytest.importorskip("ray.exceptions")
-    from sdmbtl.execution.ray_executor import RayExecutor
+    from sdmbtl.execution.ray_executor import explain
 
-    executor = RayExecutor.__new__(RayExecutor)  # what is said needs no cluster
-    lost = executor._explain(exceptions.LocalRayletDiedError(), None)
+    lost = explain(exceptions.LocalRayletDiedError())
     assert isinstance(lost, ExecutorError)
     assert "connected to was lost" in str(lost)
-    other = executor._explain(exceptions.NodeDiedError("It is gone."), None)
+    other = explain(exceptions.NodeDiedError("It is gone."))
     assert isinstance(other, WorkerLostError)
     assert other.reason == "node"
 
@@ -227,7 +274,13 @@ def test_without_an_address_no_cluster_of_this_machine_is_used(monkeypatch):
     given = []
     monkeypatch.setattr(ray, "is_initialized", lambda: False)
     monkeypatch.setattr(ray, "init", lambda **options: given.append(options))
-    RayExecutor(3)
-    RayExecutor(3, address="auto")
+    monkeypatch.setattr(RayExecutor, "_start_keepers", lambda self: None)
+    monkeypatch.setenv("JAX_COMPILATION_CACHE_DIR", "compiled")
+    RayExecutor(3, num_cpus=1.5)
+    RayExecutor(3, address="auto", runtime_env={"working_dir": ".", "env_vars": {"A": "b"}})
     assert [options["address"] for options in given] == ["local", "auto"]
-    assert [options.get("num_cpus") for options in given] == [3, None]
+    assert [options.get("num_cpus") for options in given] == [5, None]
+    assert given[1]["runtime_env"]["working_dir"] == "."
+    variables = given[1]["runtime_env"]["env_vars"]
+    assert (variables["A"], variables["OMP_NUM_THREADS"]) == ("b", "1")
+    assert variables["JAX_COMPILATION_CACHE_DIR"] == "compiled"

@@ -17,7 +17,7 @@ from websockets.sync.client import connect
 NAMES = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable")
 
 #: Seconds after which something that must happen is taken not to: long, for busy machines.
-PATIENCE = 60.0
+PATIENCE = 300.0
 
 
 def find_browser():

@@ -38,7 +38,7 @@ def server(study):
 
 def ask(server, path="/", method="GET", host=None, **headers):
     """Status, headers and content of the answer to a request."""
-    connection = http.client.HTTPConnection("127.0.0.1", server.server_port, timeout=60)
+    connection = http.client.HTTPConnection("127.0.0.1", server.server_port, timeout=300)
     sent = {"Host": host or f"127.0.0.1:{server.server_port}"}
     sent |= {name.replace("_", "-"): value for name, value in headers.items()}
     connection.request(method, path, headers=sent)

@@ -23,7 +23,6 @@ import numpy as np
 from sdmbtl import ContextSpace, Interval, make_selector
 from sdmbtl.selectors import selector_names
 from sdmbtl.testing import example_matrix, example_spaces
-from sdmbtl.transfer.detection import MountainDetector
 from sdmbtl_lab.benchmarks import paper_configurations
 from sdmbtl_lab.matrices import load_matrix
 from sdmbtl_lab.matrices.oracle_selector import MyopicOracle, SequentialOracle
@@ -149,13 +148,11 @@ def row(selector, returns, trial):
 
 def variants():
     """Selectors with other settings than their default: name and options of each."""
-    paper = {"detector": MountainDetector.as_in_the_paper()}
     return {
         "m-mbtl in the box": ("m-mbtl", {"sources": "box"}),
         "m-mbtl in the box from 10 targets": ("m-mbtl", {"sources": "box", "restarts": 10}),
         "random in the box": ("random", {"sources": "box"}),
         "gp-mbtl within": ("gp-mbtl", {"slopes": "within"}),
-        "m/gp-mbtl as in the paper": ("m/gp-mbtl", paper),
     }
 
 
@@ -172,7 +169,7 @@ def make(name, space, matrices, seed):
 #: The selectors of points: what chooses regions is not recorded here.
 POINTS = tuple(name for name in selector_names() if name not in ("auto", "generalist-first"))
 ALL = (*POINTS, *variants(), MyopicOracle.name, SequentialOracle.name)
-MODELS = ("predictive", "m/gp-mbtl", "m-mbtl", "gp-mbtl")
+MODELS = ("predictive", "m/gp-mbtl-unbiased", "m-mbtl", "gp-mbtl")
 
 # -- cases -----------------------------------------------------------------------------------------
 

@@ -7,7 +7,6 @@ import pytest
 from sdmbtl.errors import SelectorError
 from sdmbtl.selectors import (
     GPSelector,
-    MGPSelector,
     MountainSelector,
     Proposal,
     RandomSelector,
@@ -17,7 +16,6 @@ from sdmbtl.selectors import (
 )
 from sdmbtl.testing import check_selector, selector_checks
 from sdmbtl.testing import selectors as suite
-from sdmbtl.transfer.detection import MountainDetector
 
 FACTORIES = {
     **{name: partial(make_selector, name) for name in selector_names() if name != "auto"},
@@ -25,9 +23,6 @@ FACTORIES = {
     "m-mbtl with few restarts": partial(MountainSelector, sources="box", restarts=3),
     "random in the box": partial(RandomSelector, sources="box"),
     "gp-mbtl within": partial(GPSelector, slopes="within"),
-    "m/gp-mbtl as in the paper": lambda space, seed: MGPSelector(
-        space, seed=seed, detector=MountainDetector.as_in_the_paper()
-    ),
 }
 #: The whole suite runs on these: one that chooses points and one that chooses regions.
 FULL = ("predictive", "generalist-first")

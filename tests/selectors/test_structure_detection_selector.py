@@ -94,16 +94,28 @@ def test_strategies_must_cover_the_structures():
         selector.ask()
 
 
-def test_ablations():
-    matrices = {c.name: c.matrix(0) for c in (MOUNTAIN, OTHER)}
-    for name, on_mountain, elsewhere in (
-        ("m+random", "m-mbtl", "random"),
-        ("gp+random", "random", "gp-mbtl"),
-    ):
-        for configuration, strategy in ((MOUNTAIN, on_mountain), (OTHER, elsewhere)):
-            selector = make_selector(name, configuration.space)
-            run = simulate(selector, matrices[configuration.name], 9)
-            assert run.strategies == [on_mountain] * 5 + [strategy] * 4
+def strategies(name, configuration):
+    """The strategy of each of nine rounds."""
+    return simulate(make_selector(name, configuration.space), configuration.matrix(0), 9).strategies
+
+
+def test_ablation_of_the_gaussian_process():
+    assert strategies("m+random", MOUNTAIN) == ["m-mbtl"] * 9
+    assert strategies("m+random", OTHER)[:6] == ["m-mbtl"] * 5 + ["random"]
+
+
+def test_ablation_of_clustering_uses_the_gap_criterion_alone():
+    assert strategies("gp+random", MOUNTAIN) == ["gp-mbtl"] * 9  # slopes fall on both sides
+    assert strategies("gp+random", OTHER)[:2] == ["gp-mbtl"] * 2  # two rows are needed
+    assert strategies("gp+random", OTHER)[5:] == ["random"] * 4
+
+
+def test_the_paper_detects_by_signs_and_ours_by_unbiased_slopes():
+    space = MOUNTAIN.space
+    printed = make_selector("m/gp-mbtl", space).settings()["detector"]
+    unbiased = make_selector("m/gp-mbtl-unbiased", space).settings()["detector"]
+    assert printed == MountainDetector.as_in_the_paper().describe()
+    assert unbiased == MountainDetector().describe()
 
 
 def test_any_strategy_and_detector():
@@ -130,13 +142,12 @@ class TestDetectorsAsData:
     def test_settings_make_the_same_selector_again(self):
         space = example_spaces()["grid"]
         selector = make_selector("m/gp-mbtl", space, detector=PAPER)
-        paper = MGPSelector(space, detector=MountainDetector.as_in_the_paper())
-        assert selector.settings() == paper.settings()
+        assert selector.settings() == make_selector("m/gp-mbtl", space).settings()
         recorded = json.loads(json.dumps(selector.settings()))
         again = make_selector("m/gp-mbtl", space, detector=recorded["detector"])
         again.load_state_dict(json.loads(json.dumps(selector.state_dict())))
         with pytest.raises(StateError, match=r"criteria\[1\].method: recorded 'relative'"):
-            make_selector("m/gp-mbtl", space).load_state_dict(selector.state_dict())
+            make_selector("m/gp-mbtl-unbiased", space).load_state_dict(selector.state_dict())
 
     @pytest.mark.parametrize(
         ("detector", "message"),

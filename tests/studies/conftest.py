@@ -34,7 +34,7 @@ def run_script():
     paths = os.pathsep.join([str(HERE), os.environ.get("PYTHONPATH", "")])
     environment = {**os.environ, "PYTHONPATH": paths}
 
-    def run(script, *arguments, timeout=120):
+    def run(script, *arguments, timeout=300):
         return subprocess.run(
             [sys.executable, str(HERE / script), *map(str, arguments)],
             capture_output=True,

@@ -138,8 +138,8 @@ def recorded(path):
     """Rows and policies on record, by the number of the trial."""
     study = Study.open(path)
     kept = {}
-    for trial in study.trained:
-        if study.policy_state(trial) != "intact":
+    for trial in study.log.trained:
+        if study.files.state(trial) != "intact":
             raise AssertionError(f"policy {trial.id} is recorded and not here")
         row = None if trial.row is None else trial.row.tobytes()
         kept[trial.id] = trial.run.policy_sha256, row

@@ -124,7 +124,7 @@ def test_policy_lost_before_evaluation(tmp_path, finished):
     study = open_small(path)
     with pytest.raises(KeyboardInterrupt):
         study.run(budget=4, callbacks=[stop])
-    study.policy_path(1).unlink()
+    study.files.path(1).unlink()
     study.run(budget=4)
     assert outcome(study) == outcome(finished)
 

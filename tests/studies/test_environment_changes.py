@@ -10,12 +10,15 @@ from sdmbtl.environments import GymnasiumFamily, make_family
 from sdmbtl.errors import (
     BusyError,
     ConfigurationError,
+    DamagedStudyError,
     FamilyError,
     SdmbtlError,
+    StudyError,
     TrainerError,
     TrainingError,
 )
 from sdmbtl.studies import Study
+from sdmbtl.studies.doctor import examine
 from sdmbtl.studies.environment import ENVIRONMENTS
 from sdmbtl.studies.leases import LeaseKeeper
 from sdmbtl_crops.weather import load_weather
@@ -150,7 +153,7 @@ def test_an_edit_of_a_weather_file_must_be_accepted(tmp_path):
     edited = Study.open(tmp_path / "study")
     with pytest.raises(ConfigurationError, match="content of .*mine.csv has changed"):
         edited.run(budget=1)
-    _ = Study.open(tmp_path / "study", accept_changes=True).training
+    Study.open(tmp_path / "study", accept_changes=True).evaluate_missing()
     _ = Study.open(tmp_path / "study").training
 
 
@@ -180,8 +183,10 @@ def test_an_edit_must_be_accepted(tmp_path):
     checkpoint = path / "checkpoints" / "0001.npz"
     checkpoint.parent.mkdir(exist_ok=True)
     checkpoint.touch()
-    with LeaseKeeper(study.store), pytest.raises(BusyError):
-        accepted.run(budget=2)  # a run at work trains in the old environments
+    _ = accepted.training  # nothing is recorded without the lease of a run
+    for join in (False, True):
+        with LeaseKeeper(study.store), pytest.raises(BusyError):
+            accepted.run(budget=2, join=join)  # a run at work trains in the old environments
     assert checkpoint.exists()
     assert len(study.store.facts()[ENVIRONMENTS]) == 1
     accepted.run(budget=2)
@@ -190,3 +195,29 @@ def test_an_edit_must_be_accepted(tmp_path):
     assert change["changes"] == ["source of robot is no longer used"]
     assert len(accepted.store.facts()[ENVIRONMENTS]) == 2, "the first is kept"
     Study.open(path).run(budget=2)  # and nothing is asked any more
+
+
+@pytest.mark.parametrize(
+    ("fact", "edit"),
+    [
+        (ENVIRONMENTS, lambda records: [{"identity": {"source": {}}, "policies": 0}]),
+        ("configuration", lambda made: {**made, "width": 0.2}),
+    ],
+)
+def test_a_study_of_another_version_is_called_so(fact, edit, tmp_path):
+    study = Study.open(tmp_path / "study", pendulum, space=SPACE, trainer_options=QUICK)
+    with study.store.transaction():
+        study.store.set_fact(fact, edit(study.store.facts()[fact]))
+    for use in (Study.open, examine):
+        with pytest.raises(StudyError, match="Another version of sdmbtl made") as caught:
+            use(study.path)
+        assert not isinstance(caught.value, DamagedStudyError)
+
+
+def test_use_after_close_is_no_damage(tmp_path):
+    study = Study.open(tmp_path / "study", space=SPACE)
+    study.close()
+    for use in (study.status, study.ask, study.refresh):
+        with pytest.raises(StudyError, match="was closed") as caught:
+            use()
+        assert not isinstance(caught.value, DamagedStudyError)

@@ -51,11 +51,12 @@ def test_failed_targets_are_nan_and_filled_in_later(tmp_path, whole):
     (trial,) = study.trials
     assert trial.status == "finished"
     assert int(np.isnan(trial.row).sum()) == 4
-    assert study.policy_state(trial) == "intact"
+    assert study.files.state(trial) == "intact"
     by_target = errors_by_target(study)
     texts = {troubles[SLOPES[target]]: errors[0] for target, errors in by_target.items()}
     assert "RuntimeError: the motor is stuck" in texts["raises"]
-    assert texts["nan"].startswith("The policy's return is nan in the context {'slope': ")
+    assert "the context {'slope': " in texts["nan"]
+    assert "a reward is nan" in texts["nan"]
     assert "has not ended after 50 steps" in texts["endless"]
     assert "OSError: no ground here" in texts["unmade"]
     status = Study.open(study.path).status()
@@ -92,11 +93,11 @@ def test_missing_ones_are_filled_in_by_changed_environments_and_without_lost_pol
     (study.path / "checkpoints").mkdir()
     (study.path / "checkpoints" / "of-the-old-ones.npz").write_text("")
     missing = int(np.isnan(study.trials[1].row).sum())
-    study.policy_path(0).unlink()
+    study.files.path(0).unlink()
     again = Study.open(study.path, accept_changes=True)
     assert again.evaluate_missing() == {"missing": missing, "left": 0}
     assert not list((study.path / "checkpoints").iterdir())
-    again.policy_path(1).unlink()
+    again.files.path(1).unlink()
     with again.log.write_lock():
         again.log.record(again.trials[1].updated(row=np.full(len(SLOPES), np.nan)))
     assert again.evaluate_missing()["left"] == len(SLOPES), "a policy that is lost is passed over"
@@ -129,7 +130,7 @@ def test_nothing_evaluated_is_a_failure_that_keeps_the_policy(tmp_path):
     with pytest.raises(StudyError, match="on 3 contexts in a row.*stuck.*kept.*--missing"):
         study.run(budget=4, callbacks=[spoil])
     assert [t.status for t in study.trials] == ["failed"] * 3
-    assert [study.policy_state(t) for t in study.trials] == ["intact"] * 3
+    assert [study.files.state(t) for t in study.trials] == ["intact"] * 3
     assert [t.run.attempt for t in study.trials] == [0] * 3
     assert "failed on all 5 targets" in study.trials[0].run.errors[0]
     set_troubles({})
@@ -198,7 +199,7 @@ def test_killed_while_processes_share_an_evaluation(tmp_path, run_script, alone)
     troubles = tmp_path / "troubles.json"
     killed = run_script("killed_evaluation.py", tmp_path / "study", troubles)
     assert killed.returncode == -signal.SIGKILL, killed.stderr
-    deadline = time.monotonic() + 60
+    deadline = time.monotonic() + 300
     while any(Path(f"/proc/{pid}").exists() for pid in killed.stdout.split()):
         assert time.monotonic() < deadline, "a worker is still there"
         time.sleep(0.05)

@@ -115,12 +115,12 @@ def test_later_choices_are_those_without_it(name):
 def test_one_that_was_trained_here(tmp_path):
     study = open_small(tmp_path / "study")
     study.run(budget=2, progress=False)
-    returns, policy = study.returns[0], study.policy_path(0).read_bytes()
+    returns, policy = study.returns[0], study.files.path(0).read_bytes()
     study.forget(0, reason="wrong physics")
     assert [m.id for m in study.portfolio()] == [1]
-    study.policy_path(0).unlink()
+    study.files.path(0).unlink()
     assert examine(study.path).healthy, "nobody needs its file"
-    study.policy_path(0).write_bytes(policy)
+    study.files.path(0).write_bytes(policy)
     study.run(budget=2, progress=False)
     assert [t.status for t in study.trials] == ["forgotten", "finished", "finished"]
     back = study.tell(0, returns, correct=True)

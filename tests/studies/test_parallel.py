@@ -295,7 +295,7 @@ def test_a_result_of_a_lease_that_was_lost_is_stale(tmp_path, planned, monkeypat
     (late,) = study.store.stale_results()
     assert (late["trial"], late["token"]) == (0, 1)
     assert "given to another process" in caplog.text
-    assert study.policy_state(study.trials[0]) == "intact", "the late one was not put in its place"
+    assert study.files.state(study.trials[0]) == "intact", "the late one was not put in its place"
     assert examine(path).healthy
 
 
@@ -342,6 +342,45 @@ def test_ray_gives_the_same_bytes(tmp_path, reference):
     study = open_small(tmp_path / "study")
     study.run(4, executor="ray", progress=False, log_every=None)
     assert same_policies(study, reference)
+
+
+@pytest.mark.slow
+def test_jobs_of_submitit_give_the_same_bytes(tmp_path, reference):
+    pytest.importorskip("submitit")
+    study = open_small(tmp_path / "study")
+    local = {"cluster": "local", "timeout_min": 30}
+    study.run(4, executor="submitit", executor_options=local, progress=False, log_every=None)
+    assert same_policies(study, reference)
+    assert examine(study.path).healthy
+    assert list((study.path / "jobs").iterdir()) == []
+
+
+@pytest.mark.slow
+def test_a_lost_node_of_ray_costs_only_what_it_worked_on(tmp_path):
+    ray = pytest.importorskip("ray")
+    cluster_utils = pytest.importorskip("ray.cluster_utils")
+    cluster = cluster_utils.Cluster(initialize_head=True, head_node_args={"num_cpus": 1})
+    node = cluster.add_node(num_cpus=1)
+    cluster.wait_for_nodes()
+    removed = []
+
+    def remove(event):
+        if event.stage == "finished" and not removed:
+            removed.append(event.trial.id)
+            cluster.remove_node(node, allow_graceful=False)
+
+    study = open_small(tmp_path / "study")
+    how = {"jobs": 2, "executor": "ray", "executor_options": {"address": cluster.address}}
+    try:
+        study.run(4, callbacks=[remove], progress=False, log_every=None, **how)
+    finally:
+        ray.shutdown()
+        cluster.shutdown()
+    assert removed
+    assert [t.status for t in study.trials] == ["finished"] * 4, "the budget is exact"
+    assert all(len(t.run.lost) <= 1 for t in study.trials)
+    assert len(list((study.path / "policies").glob("*.safetensors"))) == 4
+    assert examine(study.path).healthy
 
 
 @pytest.mark.slow

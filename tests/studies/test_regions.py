@@ -40,7 +40,7 @@ def test_a_generalist_and_specialists(finished_regions):
         assert trial.steps == trial.run.steps == 2048
         assert trial.parent < trial.id
         assert trial.index is None
-        sees = load_policy(study.policy_path(trial.id)).sees_context
+        sees = load_policy(study.files.path(trial.id)).sees_context
         assert sees == trial.source.sees_context
     assert study.configuration.evaluate == "chosen"
     assert study.configuration.selector == {
@@ -71,7 +71,7 @@ def test_jobs_follow_from_the_sources(finished_regions):
         assert len(job.contexts) == (12 if trial.width == 1 else 3)
         lows, highs = np.array(list(trial.region.values())).T
         assert ((job.contexts >= lows - 1e-12) & (job.contexts <= highs + 1e-12)).all()
-        parent = load_policy(finished_regions.policy_path(trial.parent))
+        parent = load_policy(finished_regions.files.path(trial.parent))
         assert np.array_equal(job.parent.weights[0], parent.weights[0])
     source = Source.at(finished_regions.space.from_unit([0.5] * 3), width=0.25, parent=0)
     specialist = finished_regions.trials[1].updated(source=source)
@@ -88,7 +88,7 @@ def test_jobs_follow_from_the_sources(finished_regions):
 
 def test_notes_of_the_policies(finished_regions):
     for trial in finished_regions.trials:
-        notes = load_notes(finished_regions.policy_path(trial.id))
+        notes = load_notes(finished_regions.files.path(trial.id))
         found = notes["width"], notes.get("parent"), notes["steps"]
         assert found == (trial.width, trial.parent, 2048)
 
@@ -107,7 +107,7 @@ def test_a_generalist_continues_where_it_falls_short(tmp_path):
 
 
 def test_files_keep_the_critic_and_exports_do_not(finished_regions, tmp_path):
-    own = load_policy(finished_regions.policy_path(0))
+    own = load_policy(finished_regions.files.path(0))
     assert [w.shape for w, _ in own.critic] == [(4, 64), (64, 64), (64, 1)]
     finished_regions.portfolio().export(tmp_path / "out")
     exported = Portfolio.load(tmp_path / "out").policy(0)
@@ -132,7 +132,7 @@ def test_lost_policies_come_back(finished_regions, tmp_path):
     """Each from its seed and its parent, so that the same comes out."""
     study = copy_of(finished_regions, tmp_path / "study")
     for number in (0, 2):
-        study.policy_path(number).unlink()
+        study.files.path(number).unlink()
     repair(study.path)
     again = Study.open(study.path)
     again.run(budget=4, retrain_missing=True)
@@ -163,11 +163,11 @@ def copy_of(study, path):
 
 def test_a_lost_parent_is_named_and_comes_back(finished_regions, tmp_path):
     study = copy_of(finished_regions, tmp_path / "study")
-    parent = load_policy(study.policy_path(0))
+    parent = load_policy(study.files.path(0))
     asked = study.ask()
     assert asked.parent is not None
     study.adopt_pending()
-    lost = study.policy_path(asked.parent)
+    lost = study.files.path(asked.parent)
     lost.unlink()
     with pytest.raises(StudyError, match=rf"policy {asked.parent}, .*missing.*--retrain-missing"):
         study.run(budget=5)
@@ -177,14 +177,14 @@ def test_a_lost_parent_is_named_and_comes_back(finished_regions, tmp_path):
     again.run(budget=5, retrain_missing=True)
     assert [t.status for t in again.trials] == ["finished"] * 5
     assert examine(study.path).healthy
-    assert np.array_equal(load_policy(again.policy_path(0)).weights[0], parent.weights[0])
+    assert np.array_equal(load_policy(again.files.path(0)).weights[0], parent.weights[0])
 
 
 def test_a_lost_parent_and_its_child_in_one_batch(tmp_path):
     study = open_small(tmp_path / "study", **REGIONS, batch=2)
     study.run(budget=2)
     (child,) = study.ask(1)
-    study.policy_path(child.parent).unlink()
+    study.files.path(child.parent).unlink()
     again = Study.open(study.path)
     again.adopt_pending()
     order = []

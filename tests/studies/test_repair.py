@@ -219,7 +219,7 @@ def fail_everywhere(spec, policy, contexts, *, episodes, **_):
 def test_a_policy_that_comes_out_differently_is_evaluated_again(first, done, monkeypatch):
     """Never is a policy on record with the returns of another one."""
     before, evaluate = Study.open(done), tasks.evaluate
-    before.policy_path(2).unlink()
+    before.files.path(2).unlink()
 
     def other_release(spec, jobs, *_):
         return [train_one(job, [job.seed, 1]) for job in jobs]
@@ -236,7 +236,7 @@ def test_a_policy_that_comes_out_differently_is_evaluated_again(first, done, mon
         if first is fail_everywhere:
             Study.open(done).evaluate_missing()
     study = run_quickly(done, retrain_missing=True)
-    assert study.policy_state(study.trials[2]) == "intact"
+    assert study.files.state(study.trials[2]) == "intact"
     assert study.trials[2].row.tolist() != before.trials[2].row.tolist()
     assert study.trials[2].earlier[0].row.tolist() == before.trials[2].row.tolist()
     for number in (0, 1, 3):

@@ -1,5 +1,8 @@
 """A study that begins with a policy from elsewhere."""
 
+import pickle
+import zipfile
+
 import gymnasium
 import numpy as np
 import pytest
@@ -65,6 +68,23 @@ def test_what_does_not_fit_is_refused(policy, tmp_path):
         open_study(tmp_path / "c", **SHORT).start_from(tmp_path / "mine.zip")
     with pytest.raises(PolicyError, match="damaged"):
         make_trainer("sb3", FAMILY, SPACE).read_start(tmp_path / "mine.zip")
+
+
+@pytest.mark.parametrize(
+    ("weights", "problem"),
+    [
+        (b"", "damaged"),
+        (bytes(99), "more than weights"),
+        (pickle.dumps(print, protocol=2), "more than weights"),
+    ],
+    ids=["empty", "zeros", "pickle"],
+)
+def test_nothing_but_weights_is_read_of_an_archive(weights, problem, tmp_path):
+    with zipfile.ZipFile(tmp_path / "mine.zip", "w") as archive:
+        archive.writestr("policy.pth", weights)
+    with pytest.raises(PolicyError, match=problem) as error:
+        make_trainer("sb3", FAMILY, SPACE).read_start(tmp_path / "mine.zip")
+    assert "weights_only" not in str(error.value)
 
 
 @pytest.mark.parametrize("algorithm", ["PPO", "SAC"])

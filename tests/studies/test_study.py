@@ -136,7 +136,7 @@ def test_all_returns_the_same(tmp_path):
 
 
 def test_policies_come_with_notes(finished):
-    notes = load_notes(finished.policy_path(2))
+    notes = load_notes(finished.files.path(2))
     assert notes["id"] == 2
     assert notes["context"] == finished.status()["rounds"][2]["context"]
     assert notes["steps"] == 4096
@@ -659,7 +659,7 @@ study.tell(study.ask(), [1, 3])
 print(study.status()["coverage"], study.portfolio().choose({"length": 0.9}).policy)
 """
     answer = subprocess.run(
-        [sys.executable, "-c", code], cwd=tmp_path, capture_output=True, text=True, timeout=120
+        [sys.executable, "-c", code], cwd=tmp_path, capture_output=True, text=True, timeout=300
     )
     assert (answer.stdout, answer.stderr) == ("0.5 0\n", "")
 

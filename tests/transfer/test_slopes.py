@@ -71,6 +71,16 @@ class TestRegression:
         rows = ObservedRows(space, rng.random((5, 2)), rng.normal(size=(5, 12)))
         assert_close(estimate_slopes(rows, method), *explicit_regression(rows, method))
 
+    def test_returns_far_from_zero_cost_no_digits(self):
+        rows = random_rows(0, k=5)
+        exact = np.round(rows.returns * 1024) / 1024  # with 1e9 added too
+        near, far = (
+            PairSums.of(ObservedRows(GRID, rows.sources, exact + level)).regression("within")
+            for level in (0.0, 1e9)
+        )
+        for one, other in zip(near, far, strict=True):
+            np.testing.assert_allclose(one, other, rtol=1e-9, atol=1e-9)
+
 
 class TestTruth:
     @given(st.integers(0, 1000))

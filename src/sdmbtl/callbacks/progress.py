@@ -193,5 +193,5 @@ def _row(number: str, source: str, parent: str, steps: str, level: str, gain: st
 def _earlier_pace(study: Study) -> float | None:
     """Return the mean seconds for a policy in earlier runs."""
     finished = {t.id for t in study.trials if t.status == "finished"}
-    times = [sum(s.values()) for i, s in study.seconds().items() if i in finished]
+    times = [sum(s.values()) for i, s in study.store.seconds().items() if i in finished]
     return sum(times) / len(finished) if times else None

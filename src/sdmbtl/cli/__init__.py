@@ -7,14 +7,15 @@ from typing import Annotated, Any
 import typer
 
 from sdmbtl import __version__, plugins
-from sdmbtl.cli.ask_tell import ask, renew, tell
+from sdmbtl.cli.ask_tell import ask, tell
 from sdmbtl.cli.baseline import baseline
+from sdmbtl.cli.compare import compare
 from sdmbtl.cli.distill import distill
 from sdmbtl.cli.environments import environments, trainers
 from sdmbtl.cli.evaluate import doctor, evaluate
+from sdmbtl.cli.extend import extend
 from sdmbtl.cli.output import FriendlyErrorGroup, PlainHelpCommand, say, warnings_as_notes
 from sdmbtl.cli.play import play
-from sdmbtl.cli.plot import compare, plot
 from sdmbtl.cli.portfolio import portfolio
 from sdmbtl.cli.report import report
 from sdmbtl.cli.run import resume, run
@@ -72,10 +73,10 @@ def _root(
 
 
 for _panel, _commands in {
-    "Train": (run, resume, status, evaluate, doctor),
+    "Train": (run, resume, extend, status, evaluate, doctor),
     "Use": (portfolio, distill, play),
-    "Show": (report, plot, compare, baseline),
-    "Train elsewhere": (ask, tell, renew),
+    "Show": (report, compare, baseline),
+    "Train elsewhere": (ask, tell),
     "Names and settings": (environments, trainers),
 }.items():
     for _command in _commands:

@@ -1,4 +1,4 @@
-"""`sdmbtl ask`, `sdmbtl tell` and `sdmbtl renew`: training elsewhere."""
+"""`sdmbtl ask` and `sdmbtl tell`: training elsewhere."""
 
 from __future__ import annotations
 
@@ -97,24 +97,6 @@ def ask(
         note(f"Only {counted(len(trials), 'context')} of {n} could be chosen: no others are left.")
 
 
-def renew(
-    path: StudyArgument,
-    number: Annotated[int, typer.Option("--id", metavar="N", help="Number of the policy.")],
-    lease: Annotated[
-        int, typer.Option(metavar="N", help="Number of the lease, as 'ask --lease' printed it.")
-    ],
-    wait: WaitOption = 30.0,
-) -> None:
-    """Extend a lease by its time from now on; fail if it is lost."""
-    from sdmbtl.studies import Study
-
-    if not Study.open(path, wait=wait).renew(number, lease):
-        raise ArgumentError(
-            f"Lease {lease} of policy {number} is lost: it expired and was given to another "
-            "asker, or the policy was reported. Stop training it: its result would not count."
-        )
-
-
 def tell(
     path: StudyArgument,
     row: Annotated[
@@ -141,6 +123,9 @@ def tell(
     forget: Annotated[
         bool, typer.Option("--forget", help="Withdrawal of a finished policy; its row is kept.")
     ] = False,
+    renew: Annotated[
+        bool, typer.Option("--renew", help="More time for --lease of --id; fails if it is lost.")
+    ] = False,
     reason: Annotated[
         str | None,
         typer.Option(metavar="TEXT", help="Reason of --failed, --replace or --forget."),
@@ -166,14 +151,15 @@ def tell(
         "--cancelled": cancelled,
         "--replace": replace,
         "--forget": forget,
+        "--renew": renew,
     }
     chosen = [name for name, given in kinds.items() if given]
     if len(chosen) > 1:
         raise ArgumentError(f"{' and '.join(chosen)} exclude each other. Give one of them.")
-    if (row is None) != (failed or cancelled or forget):
+    if (row is None) != (failed or cancelled or forget or renew):
         raise ArgumentError(
             "Give either returns, as a JSON file or - for the standard input, or one of --failed, "
-            "--cancelled and --forget, which have no returns."
+            "--cancelled, --forget and --renew, which have no returns."
         )
     if reason is not None and not (failed or replace or forget):
         raise ArgumentError("--reason belongs to --failed, --replace or --forget. Give one too.")
@@ -187,6 +173,9 @@ def tell(
         raise ArgumentError("The options and the row name different policies. Correct one of them.")
     rows[0] |= named
     study = Study.open(path, wait=wait)
+    if renew:
+        _renew_lease(study, number, lease)
+        return
     stale_before = len(study.store.stale_results())
     for each in rows:
         policy, before = _find_policy(study, each), study.trials
@@ -225,6 +214,16 @@ def tell(
         raise ArgumentError(
             f"{counted(stale, 'result')} came after the lease had expired and the policy was given "
             "to another asker: kept as stale, and not counted. Ask for another context."
+        )
+
+
+def _renew_lease(study: Study, number: int | None, lease: int | None) -> None:
+    if number is None or lease is None:
+        raise ArgumentError("--renew needs --id and --lease, as 'ask --lease' printed them.")
+    if not study.renew(number, lease):
+        raise ArgumentError(
+            f"Lease {lease} of policy {number} is lost: it expired and was given to another "
+            "asker, or the policy was reported. Stop training it: its result would not count."
         )
 
 

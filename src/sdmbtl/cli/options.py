@@ -240,14 +240,14 @@ class ExecutionSettings:
     executor: str | None = setting(
         None,
         metavar="NAME",
-        help="Place of training: serial (this process), processes or ray.",
+        help="Place of training: serial (this process), processes, ray or submitit (SLURM).",
         show_default="serial for one job",
     )
     executor_option: list[str] | None = setting(
         None,
         metavar="KEY=VALUE",
-        help="Setting of the executor: time_limit (seconds per training run), memory_limit "
-        "(bytes), address (of a Ray cluster).",
+        help="Setting of the executor, such as time_limit=7200 (seconds per training run), "
+        "address=auto (Ray) or partition=gpu (SLURM).",
     )
     join: bool = setting(False, "--join", help="Share the study with other processes that run it.")
 

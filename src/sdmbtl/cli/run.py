@@ -55,10 +55,6 @@ def run(
         ),
     ] = None,
     seed: SeedOption = 0,
-    seeds: Annotated[
-        int | None,
-        typer.Option(metavar="N", help="Number of studies, one per seed: OUT/seed-0, ...", min=1),
-    ] = None,
     config: ConfigOption = None,  # noqa: ARG001 - it has set the defaults of the others
     output: OutputSettings,
     stop: StopSettings,
@@ -74,19 +70,15 @@ def run(
     a selector of the paper, such as m/gp-mbtl, trains on single contexts.
     """
     keywords = {**selector.keywords, **training.keywords}
-    root = out or Path("runs") / directory_name(env)
-    studies = {root: seed}
-    if seeds is not None:
-        studies = {root / f"seed-{number}": number for number in range(seed, seed + seeds)}
-    for path, own_seed in studies.items():
-        with _stoppable(path) as signals:
-            from sdmbtl.studies import Study
+    path = out or Path("runs") / directory_name(env)
+    with _stoppable(path) as signals:
+        from sdmbtl.studies import Study
 
-            with prints_as_notes():  # an environment is made, and tried
-                study = Study.open(path, environment.make_family(env), seed=own_seed, **keywords)
-                if start is not None:
-                    study.start_from(start)
-            _run(study, stop, output, execution, signals)
+        with prints_as_notes():  # an environment is made, and tried
+            study = Study.open(path, environment.make_family(env), seed=seed, **keywords)
+            if start is not None:
+                study.start_from(start)
+        _run(study, stop, output, execution, signals)
 
 
 @with_settings
@@ -139,9 +131,10 @@ def resume(
 @contextmanager
 def _stoppable(path: Path) -> Iterator[StopSignals]:
     """End a run at a signal, with the command that continues."""
+    place = path.absolute()  # an environment may change the working directory
 
     def message() -> str:
-        if not (path / "study.db").exists():
+        if not (place / "study.db").exists():
             return "Interrupted before the study was made."
         again = f"sdmbtl resume {quote(str(path))}"
         return (

@@ -11,7 +11,7 @@ from types import FrameType
 
 import typer
 
-from sdmbtl.cli.output import note
+from sdmbtl.cli.output import INTERRUPTED, note
 
 _STOPPING = "Stopping at the next safe moment; a second signal ends at once.\n"
 #: Rich hides the cursor, and a second signal would leave it so.
@@ -35,11 +35,15 @@ class StopSignals:
 
     def __init__(self) -> None:
         self._received: int | None = None
+        self._handled: tuple[int, ...] = ()
 
     def check(self) -> None:
-        """Raise `Stopped` if a signal came."""
+        """Raise `Stopped` if a signal came; take handlers back that an environment replaced."""
         if self._received is not None:
             raise Stopped(self._received)
+        for number in self._handled:
+            if signal.getsignal(number) != self._receive:
+                signal.signal(number, self._receive)
 
     @contextmanager
     def ending_with(self, message: Callable[[], str]) -> Iterator[None]:
@@ -58,12 +62,13 @@ class StopSignals:
             for number in (signal.SIGINT, signal.SIGTERM)
             if signal.getsignal(number) is not signal.SIG_IGN
         }
+        self._handled = tuple(before)
         try:
             yield
             self.check()  # a signal at the very end
             return
-        except Stopped as stop:
-            status = stop.exit_status
+        except KeyboardInterrupt as stop:  # an environment may raise one, too
+            status = stop.exit_status if isinstance(stop, Stopped) else INTERRUPTED
         finally:
             for number, handler in before.items():
                 signal.signal(number, handler)

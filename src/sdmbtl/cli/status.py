@@ -1,4 +1,4 @@
-"""`sdmbtl status`: policies, coverage, targets, learning curves and structure."""
+"""`sdmbtl status`: policies, coverage, targets and structure."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 #: Policies that are trained without a stopping rule.
 DEFAULT_BUDGET = 12
 
-_VIEWS = ("policies", "targets", "curves", "structure")
+_VIEWS = ("policies", "targets", "structure")
 
 
 def status(
@@ -38,8 +38,8 @@ def status(
         str,
         typer.Option(
             metavar="WHAT",
-            help="policies; targets, with the best policy on each; curves, as CSV; or "
-            "structure, as the paper detects it.",
+            help="policies; targets, with the best policy on each; or structure, as the paper "
+            "detects it.",
         ),
     ] = "policies",
     as_json: JsonOption = False,
@@ -53,13 +53,6 @@ def status(
         _show_targets(study, as_json=as_json)
     elif show == "structure":
         _show_structure(study, as_json=as_json)
-    elif show == "curves":
-        from sdmbtl.studies.tables import curves_as_csv, learning_curves
-
-        if as_json:
-            print_json(learning_curves(study))
-        else:
-            say(curves_as_csv(study), nl=False)
     elif as_json:
         print_json(study.status())
     else:

@@ -86,7 +86,7 @@ class Constraint:
         try:
             with np.errstate(all="ignore"):  # a quotient by zero compares as NumPy's infinity
                 found = _truth(self._computed(self._tree, columns))
-        except (TypeError, RecursionError) as error:
+        except (TypeError, RecursionError, OverflowError) as error:
             raise self._unusable(f"it cannot be computed ({error})") from None
         return np.broadcast_to(found, len(vectors)).copy()
 

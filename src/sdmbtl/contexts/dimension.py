@@ -351,7 +351,9 @@ class Range:
             middle = math.sqrt(low) * math.sqrt(high) if self.scale == "log" else (low + high) / 2
             return (middle if low < high else low,)
         spaced = np.geomspace if self.scale == "log" else np.linspace
-        inner = [float(f"{v:.{DIGITS}g}") for v in spaced(low, high, self.levels)[1:-1]]
+        with np.errstate(all="ignore"):  # values that are not finite are refused with a sentence
+            points = spaced(low, high, self.levels)
+        inner = [float(f"{v:.{DIGITS}g}") for v in points[1:-1]]
         return (low, *inner, high)
 
     @property

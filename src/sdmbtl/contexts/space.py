@@ -40,6 +40,9 @@ from sdmbtl.wording import shown_context
 
 ContextLike = Mapping[str, Any] | Sequence[Any] | NDArray[np.floating[Any]]
 
+#: Dimensions of a grid: NumPy's arrays have no more axes.
+MAX_GRID_DIMENSIONS = 64
+
 #: A sample of values that repeat is drawn from at most this many times as many points.
 SAMPLE_TRIES = 64
 
@@ -575,6 +578,11 @@ class ContextSpace:
     def _grid(self) -> NDArray[np.float64]:
         columns = self._levels()
         check_grid([len(column) for column in columns])
+        if len(columns) > MAX_GRID_DIMENSIONS:
+            raise ContextError(
+                f"A grid has at most {MAX_GRID_DIMENSIONS} dimensions. Got {len(columns)}. List "
+                "the targets, or use a sample of the space."
+            )
         meshes = np.meshgrid(*columns, indexing="ij", copy=False)
         return np.stack([mesh.ravel() for mesh in meshes], axis=-1)
 

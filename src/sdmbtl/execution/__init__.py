@@ -1,4 +1,4 @@
-"""Executors: training and evaluation in this process, in others, or on a Ray cluster."""
+"""Executors: training and evaluation in this process, in others, on Ray or SLURM."""
 
 from sdmbtl.execution.base import EXECUTORS, Executor, make_executor, report
 from sdmbtl.execution.process_executor import ProcessExecutor

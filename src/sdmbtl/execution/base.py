@@ -25,7 +25,7 @@ Listener = Callable[[Any], None]
 #: The listener of the task that runs in this process or thread.
 _listener: ContextVar[Listener | None] = ContextVar("listener", default=None)
 
-EXECUTORS = ("serial", "processes", "ray")
+EXECUTORS = ("serial", "processes", "ray", "submitit")
 
 
 class Executor(FuturesExecutor):
@@ -88,26 +88,27 @@ def make_executor(name: str, workers: int = 1, **options: Any) -> Executor:
     """Make an executor.
 
     Args:
-        name: "serial", "processes" or "ray".
+        name: "serial", "processes", "ray" or "submitit".
         workers: Number of tasks at once.
-        **options: Its other settings: `time_limit`, `memory_limit`, `address`, `cpus`, `gpus`.
+        **options: Its other settings, such as `time_limit`; see the class.
 
     Raises:
         ExecutorError: If there is none of this name, or a setting is not one of it.
         MissingPackageError: If it needs a package that is not installed.
     """
     from sdmbtl.execution.process_executor import ProcessExecutor
+    from sdmbtl.execution.ray_executor import RayExecutor
     from sdmbtl.execution.serial_executor import SerialExecutor
+    from sdmbtl.execution.submitit_executor import SubmititExecutor
 
     known_name("executor", name, EXECUTORS, error=ExecutorError)
-    kind: type[Executor] = {"serial": SerialExecutor}.get(name, ProcessExecutor)
-    if name == "ray":
-        from sdmbtl.execution.ray_executor import RayExecutor
-
-        kind = RayExecutor
+    kinds: tuple[type[Executor], ...]
+    kinds = (SerialExecutor, ProcessExecutor, RayExecutor, SubmititExecutor)
+    kind = next(kind for kind in kinds if kind.name == name)
     given = {key: value for key, value in options.items() if value is not None}
-    settings = tuple(n for n in inspect.signature(kind).parameters if n != "workers")
-    known_options(name, given, settings, error=ExecutorError)
+    if kind is not SubmititExecutor:  # which has those of the cluster too
+        settings = tuple(n for n in inspect.signature(kind).parameters if n != "workers")
+        known_options(name, given, settings, error=ExecutorError)
     return kind(workers, **given)
 
 

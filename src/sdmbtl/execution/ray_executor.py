@@ -3,31 +3,34 @@
 from __future__ import annotations
 
 import importlib.util
-import threading
+import math
+import os
 import warnings
-from collections.abc import Callable
-from concurrent.futures import Future
+from collections.abc import Callable, Mapping
 from typing import Any, ClassVar
 
 from sdmbtl.checks import check_float
 from sdmbtl.errors import ExecutorError, MissingPackageError, WorkerLostError
-from sdmbtl.execution.base import Executor, Listener, do_call, name_of, rebuild_error
+from sdmbtl.execution.base import Call, Listener, do_call, rebuild_error
 from sdmbtl.execution.machine import single_thread_variables, worker_environment
-from sdmbtl.wording import duration
+from sdmbtl.execution.pool import Worker, WorkerPool, out_of_time
 
 
-class RayExecutor(Executor):
-    """Each task is a task of Ray, which is never retried by Ray: whoever submits it does that.
+class RayExecutor(WorkerPool):
+    """Each worker is an actor of Ray, which keeps what it imported and compiled.
 
-    Nothing durable is kept in the cluster. Tasks report nothing while they run.
+    Nothing durable is kept in the cluster. Tasks report nothing while they run. Ray never repeats
+    a task: whoever submits it does that. Workers end with this process, however it ends.
 
     Args:
-        workers: Number of tasks at once; a cluster that is started here has this many CPUs.
-        time_limit: Seconds that a task may take, from when it was submitted to Ray.
+        workers: Number of tasks at once; a cluster that is started here has the CPUs for them. If
+            a cluster has room for fewer, those do all tasks.
+        time_limit: Seconds that a task may take.
         address: Of a cluster: "host:port", "ray://host:port", or "auto" for the one of this
             machine. Without it, a cluster is started here and ended with the executor.
-        cpus: CPUs that a task takes.
-        gpus: GPUs that a task takes.
+        num_cpus: CPUs of a worker.
+        num_gpus: GPUs of a worker.
+        runtime_env: Runtime environment of Ray, such as {"working_dir": "."} or {"pip": [...]}.
 
     Raises:
         MissingPackageError: If Ray is not installed.
@@ -35,6 +38,7 @@ class RayExecutor(Executor):
     """
 
     name: ClassVar[str] = "ray"
+    starts_ahead: ClassVar[bool] = True
 
     def __init__(
         self,
@@ -42,8 +46,9 @@ class RayExecutor(Executor):
         *,
         time_limit: float | None = None,
         address: str | None = None,
-        cpus: float = 1.0,
-        gpus: float = 0.0,
+        num_cpus: float = 1.0,
+        num_gpus: float = 0.0,
+        runtime_env: Mapping[str, Any] | None = None,
     ) -> None:
         super().__init__(workers, time_limit=time_limit)
         if importlib.util.find_spec("ray") is None:
@@ -52,65 +57,48 @@ class RayExecutor(Executor):
                 "pip install 'sdmbtl[ray]'",
                 name="ray",
             )
-        self.cpus = check_float("cpus", cpus, low=0.0, error=ExecutorError)
-        self.gpus = check_float("gpus", gpus, low=0.0, error=ExecutorError)
+        self.num_cpus = check_float("num_cpus", num_cpus, low=0.0, error=ExecutorError)
+        self.num_gpus = check_float("num_gpus", num_gpus, low=0.0, error=ExecutorError)
+        if not isinstance(runtime_env, Mapping | None):
+            raise ExecutorError(
+                f'\'runtime_env\' must be a table, such as {{"working_dir": "."}}. Got '
+                f"{runtime_env!r} instead."
+            )
         self.address = address
-        self._is_shut_down = False
-        self._running: dict[Any, Future[Any]] = {}
-        self._lock = threading.Lock()
-        self._connect()
-
-    def submit(  # type: ignore[override]
-        self, function: Callable[..., Any], /, *args: Any, on_report: Listener | None = None
-    ) -> Future[Any]:
-        """Have a task done in the cluster; nothing is reported."""
-        del on_report
-        if self._is_shut_down:
-            raise RuntimeError("This executor was shut down: it takes no more tasks.")
-        future: Future[Any] = Future()
-        call = (name_of(function), args)
-        future.set_running_or_notify_cancel()  # Ray has it: it cannot be taken back
-        reference = self._remote.remote(call)
-        with self._lock:
-            self._running[reference] = future
-        threading.Thread(target=self._await, args=(reference, future), daemon=True).start()
-        return future
+        self._connect(dict(runtime_env or {}))
+        # Workers start and import while the caller makes the first task.
+        self._start_keepers()
 
     def shutdown(self, wait: bool = True, *, cancel_futures: bool = False) -> None:
         """Take no more tasks; end the cluster if it is ours."""
         import ray
 
-        self._is_shut_down = True
-        with self._lock:
-            running = dict(self._running)
-        for reference, future in running.items():
-            if wait and not cancel_futures:
-                future.exception()
-            else:
-                ray.cancel(reference, force=True)
+        super().shutdown(wait, cancel_futures=cancel_futures)
         if self._is_ours:
             ray.shutdown()
 
-    def _connect(self) -> None:
+    def _connect(self, runtime_env: dict[str, Any]) -> None:
         import ray
 
         self._is_ours = not ray.is_initialized()
         if self._is_ours:
-            variables = single_thread_variables()
+            jax = {name: value for name, value in os.environ.items() if name.startswith("JAX_")}
+            variables = {**jax, **single_thread_variables()}
             where: dict[str, Any] = {"address": self.address}
             if self.address is None:
                 # Modules of the user are on this machine: the workers find them as this process.
                 variables["PYTHONPATH"] = worker_environment()["PYTHONPATH"]
                 # Without an address Ray would look for a cluster that happens to be here.
-                own = {"num_cpus": self.workers, "include_dashboard": False}
-                where = {"address": "local", **own}
+                cpus = math.ceil(self.workers * self.num_cpus)
+                where = {"address": "local", "num_cpus": cpus, "include_dashboard": False}
+            runtime_env["env_vars"] = {**variables, **runtime_env.get("env_vars", {})}
             try:
                 with warnings.catch_warnings():
                     # JAX warns of forks; what Ray forks becomes another program at once.
                     warnings.filterwarnings("ignore", "os.fork", RuntimeWarning)
                     ray.init(
                         **where,
-                        runtime_env={"env_vars": variables},
+                        runtime_env=runtime_env,
                         configure_logging=False,
                         log_to_driver=False,
                         namespace="sdmbtl",
@@ -120,49 +108,84 @@ class RayExecutor(Executor):
                     f"There is no Ray cluster to use at {self.address or 'this machine'!r}: "
                     f"{error}. Start one (ray start --head), or leave the address out."
                 ) from None
-        self._remote = ray.remote(
-            num_cpus=self.cpus, num_gpus=self.gpus, max_retries=0, max_calls=0
-        )(do_call)
+        self._actor = ray.remote(
+            num_cpus=self.num_cpus, num_gpus=self.num_gpus, max_restarts=0, max_task_retries=0
+        )(_Actor)
 
-    def _await(self, reference: Any, future: Future[Any]) -> None:
-        """Wait for a task; its future gets the result, or what became of its worker."""
+    def _make_worker(self) -> Worker:
+        return _RayWorker(self._actor.remote(), self.time_limit)
+
+
+class _Actor:
+    """The process of a worker."""
+
+    def start(self) -> None:
+        """Answer, and so tell that this runs."""
+
+    def do(self, call: Call) -> tuple[str, Any]:
+        """Do a task."""
+        return do_call(call)
+
+
+class _RayWorker(Worker):
+    """An actor in the cluster."""
+
+    #: Seconds between two questions whether the worker is still wanted.
+    look_every = 0.5
+
+    def __init__(self, actor: Any, time_limit: float | None) -> None:
+        self._actor, self._time_limit = actor, time_limit
+
+    def start(self, is_wanted: Callable[[], bool]) -> None:
+        """Wait until the cluster has room, and the process runs."""
+        import ray
+
+        reference = self._actor.start.remote()
+        while not ray.wait([reference], timeout=self.look_every)[0]:
+            if not is_wanted():
+                raise WorkerLostError("The worker is not needed any more.", "killed")
+        self._get(reference, None)
+
+    def do(self, call: Call, on_report: Listener | None) -> Any:
+        """Have a task done; see `Worker.do`. Nothing is reported."""
+        del on_report
+        kind, content = self._get(self._actor.do.remote(call), self._time_limit)
+        if kind == "error":
+            raise rebuild_error(content)
+        return content
+
+    def kill(self) -> None:
+        """End the process."""
+        import ray
+
+        ray.kill(self._actor)
+
+    def _get(self, reference: Any, time_limit: float | None) -> Any:
         import ray
 
         try:
-            kind, content = ray.get(reference, timeout=self.time_limit)
-        except BaseException as error:  # noqa: BLE001 (the future has it)
-            lost = self._explain(error, reference)
-            future.set_exception(lost)
-        else:
-            if kind == "error":
-                future.set_exception(rebuild_error(content))
-            else:
-                future.set_result(content)
-        with self._lock:
-            del self._running[reference]
+            return ray.get(reference, timeout=time_limit)
+        except Exception as error:  # noqa: BLE001 (all errors of Ray)
+            raise explain(error, time_limit) from None
 
-    def _explain(self, error: BaseException, reference: Any) -> BaseException:
-        """Turn an error of Ray into one of ours."""
-        import ray
-        from ray import exceptions
 
-        text = " ".join(str(error).split())[:300]
-        if isinstance(error, exceptions.GetTimeoutError):
-            ray.cancel(reference, force=True)
-            limit = duration(self.time_limit or 0.0)
-            return WorkerLostError(
-                f"The run did not end within {limit} and was stopped: it hangs, or needs a higher "
-                "limit (run_limit, --executor-option time_limit=SECONDS).",
-                "time",
-            )
-        if isinstance(error, exceptions.OutOfMemoryError):
-            return WorkerLostError(f"Ray killed the worker for lack of memory: {text}", "memory")
-        if isinstance(error, exceptions.LocalRayletDiedError):
-            # No task can be given out any more: that is not a fault of those that were.
-            return ExecutorError(
-                f"The Ray node that this process is connected to was lost: {text} What is recorded "
-                "is kept. When the cluster is back, do the same again."
-            )
-        if isinstance(error, exceptions.NodeDiedError):
-            return WorkerLostError(f"The node of the worker was lost: {text}", "node")
-        return WorkerLostError(f"The worker died ({type(error).__name__}): {text}", "crashed")
+def explain(error: Exception, time_limit: float | None = None) -> Exception:
+    """Turn an error of Ray into one of ours."""
+    from ray import exceptions
+
+    text = " ".join(str(error).split())[:300]
+    if isinstance(error, exceptions.GetTimeoutError):
+        return out_of_time(time_limit or 0.0)
+    if isinstance(error, exceptions.OutOfMemoryError):
+        return WorkerLostError(f"Ray killed the worker for lack of memory: {text}", "memory")
+    if isinstance(error, exceptions.LocalRayletDiedError):
+        # No task can be given out any more: that is not a fault of those that were.
+        return ExecutorError(
+            f"The Ray node that this process is connected to was lost: {text} What is recorded "
+            "is kept. When the cluster is back, do the same again."
+        )
+    if isinstance(error, exceptions.RuntimeEnvSetupError):
+        return ExecutorError(f"Ray could not set up 'runtime_env': {text}")
+    if isinstance(error, exceptions.NodeDiedError) or "node has died" in text:
+        return WorkerLostError(f"The node of the worker was lost: {text}", "node")
+    return WorkerLostError(f"The worker died ({type(error).__name__}): {text}", "crashed")

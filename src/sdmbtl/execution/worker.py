@@ -56,7 +56,7 @@ def _receive(connection: Connection[Any, Any], tasks: queue.SimpleQueue[Call]) -
         try:
             tasks.put(connection.recv())
         except (EOFError, OSError):
-            os._exit(0)
+            os.killpg(0, signal.SIGKILL)  # with what it started, such as simulators
 
 
 if __name__ == "__main__":

@@ -22,7 +22,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from sdmbtl.checks import known_name, short_text
 from sdmbtl.errors import MissingPackageError, PolicyError
-from sdmbtl.foreign import MAX_BYTES
+from sdmbtl.foreign import DAMAGED, MAX_BYTES, check_size
 from sdmbtl.policies.base import MISFITS, Policy
 from sdmbtl.policies.mlp import ReturnStatistics
 from sdmbtl.policies.spaces import space_from_json, space_to_json
@@ -125,11 +125,7 @@ class SB3Policy(Policy):
     ) -> Self:
         """Copy a model's policy as it is now, with the statistics of its VecNormalize.
 
-        Args:
-            model: The model.
-            policy: Short name of the policy it was made with.
-            policy_kwargs: Arguments of the policy it was made with; classes by name.
-            sees_context: Its observations end with the unit coordinates of the context.
+        The short name and the arguments of the policy are those that the model was made with.
         """
         used = {k: v for k, v in (policy_kwargs or {}).items() if k not in _FOR_TRAINING}
         if model.use_sde:
@@ -144,17 +140,9 @@ class SB3Policy(Policy):
         if normalizing is not None and normalizing.norm_reward:
             moments = normalizing.ret_rms
             returns = ReturnStatistics(*map(float, (moments.mean, moments.var, moments.count)))
-        return cls(
-            type(model).__name__,
-            policy,
-            used,
-            model.observation_space,
-            model.action_space,
-            model.policy.state_dict(),
-            normalization,
-            returns,
-            sees_context=sees_context,
-        )
+        made = type(model).__name__, policy, used, model.observation_space, model.action_space
+        weights = model.policy.state_dict()
+        return cls(*made, weights, normalization, returns, sees_context=sees_context)
 
     def _build(self, weights: Mapping[str, torch.Tensor]) -> BasePolicy:
         """Make the network with these weights."""
@@ -217,16 +205,13 @@ class SB3Policy(Policy):
 
     def description(self) -> dict[str, Any]:
         """Return what the network is made from, and the constants of the normalisation."""
-        normalized = self.normalization
+        scaled, names = self.normalization, ("algorithm", "policy", "policy_kwargs")
+        constants = None if scaled is None else {"epsilon": scaled.epsilon, "clip": scaled.clip}
         described = {
-            "algorithm": self.algorithm,
-            "policy": self.policy,
-            "policy_kwargs": self.policy_kwargs,
+            **{name: getattr(self, name) for name in names},
             "observation_space": space_to_json(self.observation_space),
             "action_space": space_to_json(self.action_space),
-            "normalization": None
-            if normalized is None
-            else {"epsilon": normalized.epsilon, "clip": normalized.clip},
+            "normalization": constants,
         }
         return {**described, "sees_context": True} if self.sees_context else described
 
@@ -241,37 +226,39 @@ class SB3Policy(Policy):
         if constants is not None:
             mean, variance = (arrays[name].reshape(observed.shape) for name in (_MEAN, _VARIANCE))
             normalization = Normalization(mean, variance, **constants, seen=float(arrays[_SEEN][0]))
-        return cls(
-            description["algorithm"],
-            description["policy"],
-            description["policy_kwargs"],
-            observed,
-            space_from_json(description["action_space"]),
-            {
-                name.removeprefix(_NETWORK): torch.tensor(array)
-                for name, array in arrays.items()
-                if name.startswith(_NETWORK)
-            },
-            normalization,
-            ReturnStatistics(*arrays[_RETURNS].tolist()) if _RETURNS in arrays else None,
-            sees_context=description.get("sees_context", False),
-        )
+        weights = {
+            name.removeprefix(_NETWORK): torch.tensor(array)
+            for name, array in arrays.items()
+            if name.startswith(_NETWORK)
+        }
+        made = description["algorithm"], description["policy"], description["policy_kwargs"]
+        actions = space_from_json(description["action_space"])
+        returns = ReturnStatistics(*arrays[_RETURNS].tolist()) if _RETURNS in arrays else None
+        sees = {"sees_context": description.get("sees_context", False)}
+        return cls(*made, observed, actions, weights, normalization, returns, **sees)
 
 
 def read_archive(path: Path) -> dict[str, torch.Tensor]:
     """Read the weights in an archive of stable-baselines3; nothing in it is unpickled but tensors.
 
     Raises:
-        PolicyError: If it is damaged, too large, or something else.
+        PolicyError: If it is damaged, or something else.
+        LimitError: If it is too large.
         FileNotFoundError: If it is not there.
     """
     try:
         with zipfile.ZipFile(path) as archive:
-            if archive.getinfo("policy.pth").file_size > MAX_BYTES:
-                raise PolicyError(f"The weights in {str(path)!r} are too large.")
+            check_size(path, archive.getinfo("policy.pth").file_size, MAX_BYTES)
             content = io.BytesIO(archive.read("policy.pth"))
         weights: dict[str, torch.Tensor] = torch.load(content, "cpu", weights_only=True)
-    except (KeyError, RuntimeError, UnpicklingError, zipfile.BadZipFile) as error:
+    except FileNotFoundError:
+        raise
+    except UnpicklingError:  # its advice is to read the file without these precautions
+        raise PolicyError(
+            f"{str(path)!r} holds more than weights, or something else, and is not read. Save the "
+            "model again with stable-baselines3."
+        ) from None
+    except DAMAGED as error:
         raise PolicyError(
             f"{str(path)!r} is not an archive of stable-baselines3, or it is damaged ({error})."
         ) from None
@@ -287,11 +274,7 @@ def _check_sizes(arguments: Mapping[str, Any], weights: Mapping[str, torch.Tenso
 
 
 def algorithm_class(name: str) -> type[BaseAlgorithm]:
-    """Find an algorithm by name.
-
-    Raises:
-        PolicyError: If it is unknown, or its package is not installed.
-    """
+    """Find an algorithm by name; a `PolicyError` if it is unknown or not installed."""
     known_name("algorithm", name, (*ALGORITHMS, *CONTRIB_ALGORITHMS), error=PolicyError)
     try:
         package = stable_baselines3 if name in ALGORITHMS else import_module("sb3_contrib")
@@ -305,22 +288,14 @@ def algorithm_class(name: str) -> type[BaseAlgorithm]:
 
 
 def policy_class_of(algorithm: str, policy: str) -> type[BasePolicy]:
-    """Find the policy class that an algorithm has under a short name.
-
-    Raises:
-        PolicyError: If there is none.
-    """
+    """Find the policy class that an algorithm has under a short name, or raise `PolicyError`."""
     aliases = algorithm_class(algorithm).policy_aliases
     known_name("policy", policy, aliases, has=f"{algorithm} has", error=PolicyError)
     return aliases[policy]
 
 
 def classes_from_names(arguments: Any) -> Any:
-    """Copy arguments of a policy with the class instead of each name.
-
-    Raises:
-        PolicyError: If a text is not the name of a known class.
-    """
+    """Copy arguments of a policy with the class instead of each name, or raise `PolicyError`."""
     if isinstance(arguments, Mapping):
         return {key: classes_from_names(inner) for key, inner in arguments.items()}
     if isinstance(arguments, list | tuple):

@@ -36,6 +36,7 @@ _FACTORIES: dict[str, SelectorFactory] = {
     "gp-mbtl": GPSelector,
     "gp-mbtl-original": GPSelector.original,
     "m/gp-mbtl": MGPSelector,
+    "m/gp-mbtl-unbiased": MGPSelector.unbiased,
     "m+random": mountain_or_random,
     "gp+random": gp_or_random,
     "independent": IndependentTraining,

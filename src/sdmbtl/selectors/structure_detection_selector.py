@@ -15,7 +15,14 @@ from sdmbtl.selectors.history import History
 from sdmbtl.selectors.mountain_selector import MountainSelector
 from sdmbtl.selectors.random_selector import RandomSelector
 from sdmbtl.selectors.trial import Proposal
-from sdmbtl.transfer.detection import MOUNTAIN, NO_STRUCTURE, Detection, DetectorLike, make_detector
+from sdmbtl.transfer.detection import (
+    MOUNTAIN,
+    NO_STRUCTURE,
+    Detection,
+    DetectorLike,
+    MountainDetector,
+    make_detector,
+)
 
 
 class StructureDetectionSelector(Selector):
@@ -111,9 +118,7 @@ class MGPSelector(StructureDetectionSelector):
     Args:
         space: The context space.
         seed: Seed of the strategies' random choices.
-        detector: Mountain or not; by default with unbiased slopes. Pass
-            `MountainDetector.as_in_the_paper()` for the paper's biased ones, or name and settings
-            as JSON data.
+        detector: Mountain or not; the paper's criteria if left out.
         mountain: The strategy under Mountain; M-MBTL if left out.
         otherwise: The strategy without structure; GP-MBTL if left out.
         first_rounds: Number of rounds before detection begins.
@@ -128,7 +133,7 @@ class MGPSelector(StructureDetectionSelector):
         space: ContextSpace,
         *,
         seed: int = 0,
-        detector: DetectorLike = "mountain",
+        detector: DetectorLike | None = None,
         mountain: Selector | None = None,
         otherwise: Selector | None = None,
         first_rounds: int = 5,
@@ -136,7 +141,7 @@ class MGPSelector(StructureDetectionSelector):
     ) -> None:
         super().__init__(
             space,
-            detector,
+            MountainDetector.as_in_the_paper() if detector is None else detector,
             {
                 MOUNTAIN: mountain or MountainSelector(space, seed=seed),
                 NO_STRUCTURE: otherwise or GPSelector(space, seed=seed),
@@ -146,6 +151,11 @@ class MGPSelector(StructureDetectionSelector):
             sampling=sampling,
         )
 
+    @classmethod
+    def unbiased(cls, space: ContextSpace, *, seed: int = 0) -> MGPSelector:
+        """M/GP-MBTL with unbiased slopes that must be similar on both sides."""
+        return cls(space, seed=seed, detector=MountainDetector())
+
 
 def mountain_or_random(space: ContextSpace, *, seed: int = 0) -> MGPSelector:
     """The ablation M+Random: random choice where Mountain is not detected."""
@@ -153,5 +163,16 @@ def mountain_or_random(space: ContextSpace, *, seed: int = 0) -> MGPSelector:
 
 
 def gp_or_random(space: ContextSpace, *, seed: int = 0) -> MGPSelector:
-    """The ablation GP+Random: random choice where Mountain is detected or assumed."""
-    return MGPSelector(space, seed=seed, mountain=RandomSelector(space, seed=seed))
+    """The ablation GP+Random: GP-MBTL where its linear gap holds, random choice elsewhere.
+
+    The slope criterion alone tests the linear gap, from the first rows on.
+    """
+    _, slope = MountainDetector.as_in_the_paper().criteria
+    return MGPSelector(
+        space,
+        seed=seed,
+        detector=MountainDetector([slope]),
+        mountain=GPSelector(space, seed=seed),
+        otherwise=RandomSelector(space, seed=seed),
+        first_rounds=0,
+    )

@@ -142,7 +142,7 @@ class Comparison:
 
 
 def compare_studies(paths: Sequence[Path]) -> Comparison:
-    """Compare studies, each directory one method: a study, or several that `run --seeds` made.
+    """Compare studies, each directory one method: a study, or several in seed-*.
 
     Raises:
         StudyError: If there is no study, one has no policy yet, or spaces differ.
@@ -187,7 +187,7 @@ def _find_studies(path: Path) -> list[Path]:
     if not found:
         raise StudyError(
             f"There is no study in {str(path)!r}, and none in {path}/seed-*. Make them: "
-            f"sdmbtl run CartPole --seeds 5 --out {path}"
+            f"sdmbtl run CartPole --seed 0 --out {path}/seed-0"
         )
     return found
 

@@ -21,6 +21,7 @@ from sdmbtl.errors import ConfigurationError, DamagedStudyError, StudyError
 from sdmbtl.json_data import differences
 from sdmbtl.selectors import GeneralistFirstSelector, Selector, make_selector
 from sdmbtl.selectors.make import resolve_auto, split_options
+from sdmbtl.studies.environment import made_by_another_version
 
 if TYPE_CHECKING:
     from sdmbtl.environments import EnvironmentFamily
@@ -84,7 +85,11 @@ class Configuration:
 
         Raises:
             DamagedStudyError: If it is not one.
+            StudyError: If another version of sdmbtl has written it.
         """
+        made = facts.get("configuration")
+        if isinstance(made, Mapping) and not made.keys() <= cls.__dataclass_fields__.keys():
+            raise made_by_another_version("configuration", facts)
         try:
             return cls(**facts["configuration"])
         except (KeyError, TypeError, StudyError) as error:

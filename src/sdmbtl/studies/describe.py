@@ -167,6 +167,11 @@ def problem_lines(snapshot: StudySnapshot) -> list[str]:
         f"{'; '.join(change['changes'])}"
         for change in snapshot.environment_changes
     ]
+    lines += [
+        f"Extended after {counted(event['policies'], 'policy', 'policies')}: "
+        f"{'; '.join(event['changes'])}"
+        for event in snapshot.extensions
+    ]
     return lines
 
 

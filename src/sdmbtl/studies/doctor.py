@@ -173,12 +173,12 @@ def _counted(study: Study) -> str:
 
 def _examine_policies(study: Study, diagnosis: Diagnosis) -> None:
     """Compare policy files with the record, and name what is pending."""
-    states = {trial.id: study.policy_state(trial) for trial in study.trained}
+    states = {trial.id: study.files.state(trial) for trial in study.log.trained}
     for number, state in states.items():
         if state != "intact":
             diagnosis.add(
                 "problem",
-                f"The policy file {study.policy_path(number).name} is {state}; its returns are "
+                f"The policy file {study.files.path(number).name} is {state}; its returns are "
                 "recorded.",
                 f"Bring it back, or have it trained again: sdmbtl resume {study.path} "
                 "--retrain-missing. Until then the portfolio leaves it out.",

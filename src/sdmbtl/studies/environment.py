@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Mapping
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from sdmbtl.checks import short_text
-from sdmbtl.errors import ConfigurationError, DamagedStudyError
-from sdmbtl.studies.leases import LeaseKeeper
+from sdmbtl import __version__
+from sdmbtl.errors import ConfigurationError, StudyError
 
 if TYPE_CHECKING:
     from sdmbtl.studies.trial_log import TrialLog
@@ -34,7 +34,7 @@ def recorded_environments(facts: Mapping[str, Any]) -> list[dict[str, Any]]:
     """Return the record of the environments, the present ones last.
 
     Raises:
-        DamagedStudyError: If it is something else.
+        StudyError: If another version of sdmbtl has written it.
     """
     records = facts.get(ENVIRONMENTS, [])
     try:
@@ -42,11 +42,19 @@ def recorded_environments(facts: Mapping[str, Any]) -> list[dict[str, Any]]:
             compare(record["identity"], record["identity"])
             int(record["policies"]), "; ".join(record["changes"])
     except (AttributeError, LookupError, TypeError, ValueError):
-        raise DamagedStudyError(
-            "What the study has on record of its environments is damaged. Put it back from a "
-            f"copy, or start a new study in another directory. Got {short_text(records)}."
-        ) from None
+        raise made_by_another_version("environments", facts) from None
     return list(records)
+
+
+def made_by_another_version(what: str, facts: Mapping[str, Any]) -> StudyError:
+    """Return the error for a record that this version of sdmbtl does not read."""
+    versions = facts.get("versions")
+    made_by = versions.get("sdmbtl", "unknown") if isinstance(versions, Mapping) else "unknown"
+    return StudyError(
+        f"Another version of sdmbtl made this study ({made_by}; this is {__version__}): its record "
+        f"of the {what} has another form. Use the version that made it, or start a new study in "
+        "another directory."
+    )
 
 
 def compare(recorded: Mapping[str, Any], now: Mapping[str, Any]) -> list[str]:
@@ -61,30 +69,24 @@ def compare(recorded: Mapping[str, Any], now: Mapping[str, Any]) -> list[str]:
     return changes
 
 
-def check_identity(
-    log: TrialLog,
-    training: TrainerSpec,
-    recorded: Mapping[str, Any],
-    *,
-    accept: bool,
-) -> None:
+def find_changes(
+    path: Path, training: TrainerSpec, recorded: Mapping[str, Any], *, accept: bool
+) -> dict[str, Any] | None:
     """Compare the environments with those on record.
 
-    Edits of one's own code must be accepted, which adds the present code to the record.
-
     Args:
-        log: The trials of the study.
+        path: Directory of the study.
         training: How its policies are trained.
         recorded: The last entry of the record.
-        accept: Whether changes are accepted.
+        accept: Whether edits of one's own code are accepted.
+
+    Returns:
+        Changes and present identity, for `record_changes`; None if nothing has changed.
 
     Raises:
         ConfigurationError: If something has changed and is not accepted.
-        BusyError: If changes are accepted while another process runs the study.
     """
-    from sdmbtl.training import Checkpoints
-
-    now, path = _identify(training), log.store.path.parent
+    now = _identify(training)
     changes = compare(recorded["identity"], now)
     if changes and not accept:
         raise ConfigurationError(
@@ -94,13 +96,18 @@ def check_identity(
             + "\nUndo the changes, or use another directory. If returns stay comparable, continue "
             "with --accept-changes, or Study.open(path, accept_changes=True)."
         )
-    if changes:
-        with LeaseKeeper(log.store):  # a run at work trains in the old ones
-            new = {"policies": log.n_finished, "changes": changes, "identity": now}
-            with log.store.transaction():
-                log.store.set_fact(ENVIRONMENTS, [*log.store.facts()[ENVIRONMENTS], new])
-            # What was half trained in the old environments would continue in the new ones.
-            Checkpoints.of_study(path).clear()
+    return {"changes": changes, "identity": now} if changes else None
+
+
+def record_changes(log: TrialLog, found: Mapping[str, Any]) -> None:
+    """Add accepted changes to the record, while no other run is at work."""
+    from sdmbtl.training import Checkpoints
+
+    new = {"policies": log.n_finished, **found}
+    with log.store.transaction():
+        log.store.set_fact(ENVIRONMENTS, [*log.store.facts()[ENVIRONMENTS], new])
+    # What was half trained in the old environments would continue in the new ones.
+    Checkpoints.of_study(log.store.path.parent).clear()
 
 
 def _identify(training: TrainerSpec) -> dict[str, Any]:

@@ -102,7 +102,7 @@ def as_vectors(contexts: Iterable[ContextLike] | None, space: ContextSpace) -> N
 
 def count_missing(study: Study) -> int:
     """Number of returns that recorded policies lack, each of one policy on one target."""
-    known = [t for t in study.trained if t.status in ("finished", "failed")]
+    known = [t for t in study.log.trained if t.status in ("finished", "failed")]
     return sum(len(study.space) if t.row is None else int(np.isnan(t.row).sum()) for t in known)
 
 

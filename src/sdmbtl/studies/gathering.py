@@ -6,7 +6,6 @@ import warnings
 from typing import TYPE_CHECKING
 
 from sdmbtl.errors import StudyError
-from sdmbtl.policies import load_policy
 from sdmbtl.portfolio import Member, Portfolio
 
 if TYPE_CHECKING:
@@ -44,17 +43,17 @@ def gather_portfolio(study: Study) -> Portfolio:
 def _gather_members(study: Study) -> list[Member]:
     """The finished policies, without those whose file is missing or damaged."""
     finished = [t for t in study.trials if t.row is not None]
-    trained = {t.id for t in study.trained}
+    trained = {t.id for t in study.log.trained}
     members = []
     episodes = study.episodes() if finished else {}
     for trial in finished:
-        if trial.id in trained and (state := study.policy_state(trial)) != "intact":
+        if trial.id in trained and (state := study.files.state(trial)) != "intact":
             warnings.warn(
-                f"The policy file {study.policy_path(trial.id)} is {state}; policy {trial.id} "
+                f"The policy file {study.files.path(trial.id)} is {state}; policy {trial.id} "
                 f"is left out. Run: sdmbtl doctor {study.path}",
                 stacklevel=4,
             )
             continue
-        policy = load_policy(study.policy_path(trial.id)) if trial.id in trained else None
+        policy = study.files.load(trial.id) if trial.id in trained else None
         members.append(Member(trial.id, trial.context, policy, episodes[trial.id], trial.source))
     return members

@@ -21,6 +21,7 @@ from sdmbtl.callbacks import Callback, Event, Pace
 from sdmbtl.errors import ExhaustedError, StudyError, WorkerLostError
 from sdmbtl.execution import Executor
 from sdmbtl.selectors import Trial
+from sdmbtl.studies.extension import TO_EVALUATE
 from sdmbtl.studies.jobs import JobMaker
 from sdmbtl.studies.recording import Recorder
 from sdmbtl.studies.row_evaluation import Batch, RowEvaluation
@@ -145,6 +146,18 @@ class Loop:
                 self._begin_row(trial, everywhere=True)
                 self._work_off()
 
+    def evaluate_extended(self) -> None:
+        """Evaluate policies on targets that an extension added, as the study is set to."""
+        store = self.log.store
+        while waiting := store.facts().get(TO_EVALUATE):
+            trial = self.log.trials[waiting[0]]
+            if trial.status == "finished" and self.files.state(trial) == "intact":
+                self._begin_row(trial)
+                self._work_off()
+                self._in_hand.discard(trial.id)  # also if nothing was worth playing
+            with store.transaction():
+                store.set_fact(TO_EVALUATE, waiting[1:])
+
     # -- giving work ---------------------------------------------------------------------------
 
     def _work_off(self) -> None:
@@ -221,7 +234,7 @@ class Loop:
     def _begin_row(self, trial: Trial, *, everywhere: bool = False) -> None:
         """Begin to evaluate the policy of a trial, on every target if that is asked for."""
         self._in_hand.add(trial.id)
-        policy = self.files.path(trial.id).read_bytes()
+        policy = self.files.content(trial.id)
         row = _Row(trial, self.jobs.evaluation(trial, everywhere=everywhere), policy)
         self._begin_wave(row)
 

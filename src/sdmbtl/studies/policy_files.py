@@ -4,14 +4,20 @@ from __future__ import annotations
 
 import hashlib
 import os
+from collections.abc import Mapping
 from pathlib import Path
-from typing import Literal
+from typing import TYPE_CHECKING, Literal
 
+from sdmbtl.errors import StudyError
 from sdmbtl.files import unsafe_path_reason, write_atomically
-from sdmbtl.foreign import MAX_BYTES
-from sdmbtl.policies import Policy, load_policy
+from sdmbtl.foreign import MAX_BYTES, read_bytes
+from sdmbtl.policies import Policy, policy_bytes
+from sdmbtl.policies.base import policy_from_bytes
 from sdmbtl.selectors import Trial
 from sdmbtl.studies.store import cannot_write
+
+if TYPE_CHECKING:
+    from sdmbtl.studies.extension import SpaceChange
 
 FileState = Literal["intact", "missing", "damaged"]
 
@@ -21,10 +27,14 @@ class PolicyFiles:
 
     Args:
         root: Directory of the study.
+
+    Attributes:
+        changes: By SHA-256 of their files: how policies of an earlier space see the present one.
     """
 
     def __init__(self, root: Path) -> None:
         self.root = root
+        self.changes: Mapping[str, SpaceChange] = {}
 
     def path(self, number: int) -> Path:
         """Return the file of the policy with this id."""
@@ -32,7 +42,26 @@ class PolicyFiles:
 
     def load(self, number: int) -> Policy:
         """Read a policy."""
-        return load_policy(self.path(number))
+        content = self._read(number)
+        change = self.changes.get(hashlib.sha256(content).hexdigest())
+        policy = policy_from_bytes(content, str(self.path(number)))
+        return policy if change is None else change.policy(policy)
+
+    def content(self, number: int) -> bytes:
+        """Return a policy as the content of a file, adapted to the space of the study."""
+        content = self._read(number)
+        if hashlib.sha256(content).hexdigest() not in self.changes:
+            return content
+        return policy_bytes(self.load(number))
+
+    def _read(self, number: int) -> bytes:
+        try:
+            return read_bytes(self.path(number))
+        except OSError as error:
+            raise StudyError(
+                f"Policy {number} cannot be read: {self.path(number)}: {error.strerror}. Bring it "
+                f"back, or have it trained again: sdmbtl resume {self.root} --retrain-missing"
+            ) from None
 
     def write(self, number: int, content: bytes) -> str:
         """Write a policy file and return its SHA-256.

@@ -27,7 +27,7 @@ MOST_TARGETS, EPISODES, MOST_STEPS = 16, 2, 10_000
 #: A policy is better if its mean return is higher by this many standard errors of the difference.
 STANDARD_ERRORS = 2.0
 
-_FACT = "random_actions"
+RANDOM_ACTIONS = "random_actions"
 
 
 @dataclass(frozen=True, eq=False)
@@ -113,7 +113,7 @@ def measure_random_actions(
     """
     from sdmbtl.training.tasks import random_actions_task
 
-    if _FACT in store.facts():
+    if RANDOM_ACTIONS in store.facts():
         return
     seed = derived_seed(root, "random actions")
     targets = np.arange(len(space))
@@ -132,12 +132,12 @@ def measure_random_actions(
         ]
         measured = {"targets": targets[reached].tolist(), "returns": record, "steps": played.steps}
     with store.transaction():
-        store.set_fact(_FACT, measured)
+        store.set_fact(RANDOM_ACTIONS, measured)
 
 
 def recorded_random_actions(facts: Mapping[str, Any]) -> RandomActions | None:
     """Read what was measured from the facts of a study; None if nothing was."""
-    record = facts.get(_FACT, {})
+    record = facts.get(RANDOM_ACTIONS, {})
     if not record.get("targets"):
         return None
     returns = np.array(record["returns"], dtype=np.float64)  # None becomes NaN

@@ -68,6 +68,8 @@ class RowEvaluation:
         self.known = self.known.copy()
         self.own = self.trial.source_return
         self._begun = False
+        #: Returns that were known before: they stay, and their steps are not counted here.
+        self._settled = ~np.isnan(self.known).all(axis=1)
         source = self.trial.source
         self._off_target = source.is_point and self.trial.index is None
 
@@ -96,8 +98,9 @@ class RowEvaluation:
         counts = (~np.isnan(self.known)).sum(axis=1)
         free = counts < self.known.shape[1]
         free[list(self.errors)] = False
+        free[self._settled] = False
         training = self.trial.run.steps or 0 if self.trial.run is not None else 0
-        played = int(counts.sum())
+        played = int(counts[~self._settled].sum())
         after = self.steps * (1 + WAVE / played) if played else 0  # of one more wave
         whole = self.space.is_whole(self.trial.source)
         most = (LARGEST_SHARE_WHOLE if whole else LARGEST_SHARE) * training

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypedDict
 
 from sdmbtl.checks import check_int, known_options
@@ -20,9 +21,9 @@ class ParallelOptions(TypedDict, total=False):
 
     Attributes:
         jobs: Number of training runs at once.
-        executor: "serial" (this process), "processes", "ray", or an `Executor`, which is left
-            open. With several jobs "processes" if left out.
-        executor_options: Its settings, such as {"address": "auto"}.
+        executor: "serial" (this process), "processes", "ray", "submitit" (SLURM), or an
+            `Executor`, which is left open. With several jobs "processes" if left out.
+        executor_options: Its settings, such as {"address": "auto"} or {"partition": "gpu"}.
         run_limit: Seconds that one training run may take before it counts as hanging.
         worker_retries: How often what a lost worker did is given to another one.
         join: Work together with other processes that run the study, here or on other machines.
@@ -61,7 +62,7 @@ class RunOptions:
         if self.is_serial and (self.executor_options or self.run_limit is not None):
             raise StudyError(
                 "A training run in this process cannot be limited or sent elsewhere. Give an "
-                "'executor' too: 'processes' or 'ray'."
+                "'executor' too: 'processes', 'ray' or 'submitit'."
             )
 
     @classmethod
@@ -80,8 +81,12 @@ class RunOptions:
         return self.executor == "serial" or (self.executor is None and (self.jobs or 1) == 1)
 
     @contextmanager
-    def opened_executor(self, training: TrainerSpec) -> Iterator[Executor]:
+    def opened_executor(self, training: TrainerSpec, folder: Path) -> Iterator[Executor]:
         """Make the executor, and shut it down at the end unless it was given.
+
+        Args:
+            training: How policies are trained.
+            folder: Directory of the study.
 
         Raises:
             ExecutorError: If its settings are not usable.
@@ -94,8 +99,11 @@ class RunOptions:
         elif self.is_serial:
             executor = SerialExecutor(self.jobs or 1)
         else:
+            name = self.executor or "processes"
             options = {"time_limit": self.run_limit, **(self.executor_options or {})}
-            executor = make_executor(self.executor or "processes", self.jobs or 1, **options)
+            if name == "submitit":
+                options = {"folder": folder / "jobs", **options}
+            executor = make_executor(name, self.jobs or 1, **options)
         family = training.make_family()
         try:
             if not executor.in_process and not can_be_made_anywhere(family):

@@ -16,6 +16,7 @@ from sdmbtl.selectors.structure_detection_selector import StructureDetectionSele
 from sdmbtl.selectors.trial import TrainingRun, Trial
 from sdmbtl.studies.baseline import Baseline, recorded_baselines
 from sdmbtl.studies.environment import accepted_changes
+from sdmbtl.studies.extension import EXTENSIONS
 from sdmbtl.studies.networks import recorded_networks
 from sdmbtl.studies.random_actions import RandomActions, recorded_random_actions
 from sdmbtl.studies.stopping import recorded_rules, recorded_stop
@@ -119,6 +120,7 @@ class StudySnapshot:
         environment: Name of the environments; None if policies are trained elsewhere.
         importable: Whether the environments can be made by name.
         environment_changes: Accepted changes of the environments.
+        extensions: Changes of the space and of the objective.
         trainer: Name of the trainer, if any.
         selector: Name of the selector.
         seed: The seed.
@@ -155,6 +157,7 @@ class StudySnapshot:
     environment: str | None
     importable: bool
     environment_changes: list[dict[str, Any]]
+    extensions: list[dict[str, Any]]
     trainer: str | None
     selector: str
     seed: int
@@ -254,6 +257,10 @@ def take_snapshot(study: Study) -> StudySnapshot:
         environment=family.get("name"),
         importable=family.get("importable", True),
         environment_changes=accepted_changes(facts),
+        extensions=[
+            {name: event[name] for name in ("policies", "changes")}
+            for event in facts.get(EXTENSIONS, [])
+        ],
         trainer=None if configuration.trainer is None else configuration.trainer["name"],
         selector=configuration.selector["name"],
         seed=configuration.seed,

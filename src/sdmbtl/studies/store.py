@@ -13,6 +13,7 @@ import os
 import sqlite3
 import threading
 import time
+import weakref
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import asdict
@@ -116,6 +117,8 @@ class StudyStore:
             )
         with self._explained(writing=facts is not None):
             self._database = connect(path, self.wait, create=facts is not None)
+            # A connection refers to itself, so without this it stays open until cycles are freed.
+            weakref.finalize(self, self._database.close)
             self._identity = _identity(path)
         try:
             if not self._read(_TABLES) and not self.backup_path.exists():

@@ -15,7 +15,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from sdmbtl.callbacks import Callback, CallbackList, make_displays, make_trackers
 from sdmbtl.checks import check_float, check_int
-from sdmbtl.contexts import ContextLike, ContextSpace
+from sdmbtl.contexts import ContextLike, ContextSpace, SpaceLike
 from sdmbtl.errors import DuplicateTellError, SelectorError, StudyError, UnknownTrialError
 from sdmbtl.policies import load_policy, policy_bytes
 from sdmbtl.portfolio import Portfolio
@@ -26,17 +26,19 @@ from sdmbtl.studies.baseline import Baseline, train_baseline
 from sdmbtl.studies.configuration import Configuration, Setup, StudyOptions, set_up
 from sdmbtl.studies.directory import open_or_create_store, open_store, warn_of_network
 from sdmbtl.studies.environment import (
-    check_identity,
+    find_changes,
+    record_changes,
     recorded_environments,
     warn_of_missing_time_limit,
 )
 from sdmbtl.studies.evaluation import count_missing, evaluate_chosen
+from sdmbtl.studies.extension import adapted_files, extend_study
 from sdmbtl.studies.gathering import gather_portfolio
 from sdmbtl.studies.jobs import JobMaker
 from sdmbtl.studies.leases import Lease, LeaseKeeper, grant
 from sdmbtl.studies.loop import Loop
 from sdmbtl.studies.networks import distill_study
-from sdmbtl.studies.policy_files import FileState, PolicyFiles
+from sdmbtl.studies.policy_files import PolicyFiles
 from sdmbtl.studies.random_actions import (
     RandomActions,
     measure_random_actions,
@@ -54,7 +56,7 @@ from sdmbtl.studies.stopping import (
     recorded_rules,
     stop_rules,
 )
-from sdmbtl.studies.tables import study_html, trials_dataframe
+from sdmbtl.studies.tables import study_html
 from sdmbtl.studies.trial_log import TrialLog
 from sdmbtl.studies.trial_queue import TrialQueue
 from sdmbtl.transfer import as_episodes, mean_over_episodes, share_of_range
@@ -62,8 +64,6 @@ from sdmbtl.trust import ORIGIN, StudyTrust
 from sdmbtl.wording import printable
 
 if TYPE_CHECKING:
-    from pandas import DataFrame
-
     from sdmbtl.environments import EnvironmentFamily
     from sdmbtl.execution import Executor
     from sdmbtl.plots import StudyPlots
@@ -103,10 +103,16 @@ class Study:
         accept_changes: bool = False,
         trust: bool = False,
     ) -> None:
-        warn_of_network(path)
+        # Not `path`: an environment may have changed the working directory.
+        warn_of_network(store.path.parent)
         self.path, self.store = path, store
         self.files = PolicyFiles(store.path.parent)
         self._accept_changes = accept_changes
+        self._load(given, trust=trust)
+
+    def _load(self, given: Setup | None, *, trust: bool) -> None:
+        """Make selector and history of what is on record."""
+        path, store = self.path, self.store
         facts = store.facts()
         self.configuration = Configuration.recorded(facts, path)
         self._environments = recorded_environments(facts)
@@ -114,7 +120,7 @@ class Study:
         identity = [facts.get(ORIGIN), asdict(self.configuration)]
         named = self.configuration.selector["name"]
         family = self.configuration.family
-        self.trust = StudyTrust(path, family, identity, given=trusted, selector=named)
+        self.trust = StudyTrust(store.path.parent, family, identity, given=trusted, selector=named)
         if given is not None:
             given.configuration.check_same(self.configuration, path)
             self.trust.remember()
@@ -123,8 +129,11 @@ class Study:
         _, self.selector, self._training = given or self.configuration.set_up()
         self.log = TrialLog(store, self.selector)
         self.space = self.selector.space
+        self.files.changes = adapted_files(facts, self.space)
         self.selector.return_range = self.return_range
         self._was_warned = False
+        #: Accepted changes of the environments, to be recorded by the next run under its lease.
+        self._changes: dict[str, Any] | None = None
 
     def close(self) -> None:
         """Close the database."""
@@ -225,8 +234,8 @@ class Study:
             )
         self.trust.check()
         if self._environments:
-            recorded = self._environments[-1]
-            check_identity(self.log, self._training, recorded, accept=self._accept_changes)
+            recorded, accept = self._environments[-1], self._accept_changes
+            self._changes = find_changes(self.path, self._training, recorded, accept=accept)
             self._environments = []  # once is enough
         return self._training
 
@@ -294,27 +303,60 @@ class Study:
         stops = stop_rules(rules, budget, total_steps, time_limit, min_gain, patience)
         self.warn_of_environment()  # a study that cannot train says so before anything is chosen
         with ExitStack() as stack:
-            leases = LeaseKeeper(self.store, options.lease_seconds, alone=not options.join)
+            # Another run at work would train in the old environments.
+            alone = not options.join or self._changes is not None
+            leases = LeaseKeeper(self.store, options.lease_seconds, alone=alone)
             stack.enter_context(leases)
-            self.refresh()
+            self._take_over()
             shown = make_displays(self, progress, log_every, budget, time_limit)
             written = make_trackers(self, log)
             with self.store.transaction():
                 record_rules(self.store, budget, total_steps, min_gain, patience)
             record_stop(self.store, None)
             tell = stack.enter_context(CallbackList([*shown, *written, *callbacks]))
-            executor = stack.enter_context(options.opened_executor(self.training))
+            executor = stack.enter_context(options.opened_executor(self.training, self.path))
             helpers = stack.enter_context(_helpers(options.eval_processes, self.trainer))
             loop = self._loop(leases, tell, executor, helpers, checkpoint_seconds, options)
             if retrain_missing:
                 loop.retrain_missing()
             seed, batch = self.configuration.seed, self.configuration.batch
             measure_random_actions(self.store, self.training, self.space, seed, executor)
+            loop.evaluate_extended()
             queue = TrialQueue(self.log, leases, tell, stops, budget, batch, self._standing)
             reason = loop.run(queue)
             record_stop(self.store, reason)
         self.store.back_up()
         return reason
+
+    def extend(
+        self,
+        space: SpaceLike | None = None,
+        *,
+        defaults: Mapping[str, Any] | None = None,
+        objective: str | None = None,
+    ) -> list[str]:
+        """Give the study another space, another objective, or both; its policies stay.
+
+        The space may have other targets, weights and values, and more dimensions. Returns on
+        targets of both spaces are kept. The next `run` evaluates policies on the new targets, as
+        the study is set to, and chooses what to train next for the new space. A kill leaves the
+        study before or after the extension.
+
+        Args:
+            space: A `ContextSpace`, the name of one of the family's, or the path of a TOML file.
+            defaults: For new dimensions the value that policies were trained with so far. Without
+                one, it is the environment's own.
+            objective: See `open`.
+
+        Returns:
+            The changes, in words.
+
+        Raises:
+            StudyError: If a dimension is missing, a default is not known, or nothing changes.
+            BusyError: If another process runs the study.
+        """
+        self._load(extend_study(self, space, defaults or {}, objective), trust=False)
+        return self.snapshot().extensions[-1]["changes"]  # type: ignore[no-any-return]
 
     def start_from(self, path: str | Path) -> Trial:
         """Take a policy that was trained elsewhere as the first one, with 0 steps.
@@ -358,6 +400,13 @@ class Study:
             trial = trial.updated(run=run, reason=f"Given: {Path(path).name}.")
             self.log.record(trial)
         return trial
+
+    def _take_over(self) -> None:
+        """Read what others have recorded, and record accepted changes; under a lease."""
+        self.refresh()
+        if self._changes is not None:
+            record_changes(self.log, self._changes)
+            self._changes = None
 
     def _loop(
         self,
@@ -710,13 +759,12 @@ class Study:
         """
         from sdmbtl.execution import SerialExecutor
 
-        _ = self.training  # which records accepted changes
         with (
             LeaseKeeper(self.store) as leases,
             CallbackList(callbacks) as tell,
             _helpers(eval_processes, self.trainer) as helpers,
         ):
-            self.refresh()
+            self._take_over()
             before = count_missing(self)
             self._loop(leases, tell, SerialExecutor(), helpers).evaluate_missing()
         return {"missing": before, "left": count_missing(self)}
@@ -740,17 +788,6 @@ class Study:
         from sdmbtl.plots import StudyPlots
 
         return StudyPlots(self)
-
-    def trials_dataframe(self) -> DataFrame:
-        """Return every trial as a row of a pandas data frame, with the id as its index.
-
-        Columns: the context as `context.NAME`, choice, reason and result, and the seconds of each
-        stage as `seconds.STAGE`.
-
-        Raises:
-            MissingPackageError: If pandas is not installed.
-        """
-        return trials_dataframe(self)
 
     def _repr_html_(self) -> str:
         return study_html(self)
@@ -777,11 +814,6 @@ class Study:
     def n_finished(self) -> int:
         """Number of finished policies."""
         return self.log.n_finished
-
-    @property
-    def trained(self) -> list[Trial]:
-        """The trials that have a policy file on record, without those that were forgotten."""
-        return self.log.trained
 
     def refresh(self) -> None:
         """Take over what other processes have recorded since."""
@@ -869,10 +901,6 @@ class Study:
         """Returns of random actions, as measured before the first policy; None if they were not."""
         return recorded_random_actions(self.store.facts())
 
-    def seconds(self) -> dict[int, dict[str, float]]:
-        """Return the seconds of each stage (choosing, training, evaluation), by trial."""
-        return self.store.seconds()
-
     @property
     def stop_rules(self) -> dict[str, Any]:
         """Stop rules of the last run, as keywords of `run`, without its time limit.
@@ -885,14 +913,6 @@ class Study:
     def running_process(self) -> int | None:
         """Number of a process that runs the study now; None if there is none."""
         return next((run.process for run in self.store.runs() if not run.is_free), None)
-
-    def policy_path(self, number: int) -> Path:
-        """Return the file of the policy with this id."""
-        return self.files.path(number)
-
-    def policy_state(self, trial: Trial) -> FileState:
-        """Compare a policy file with the record; nothing but a file of the study is opened."""
-        return self.files.state(trial)
 
     def _standing(self, seconds_per_policy: float | None) -> Standing:
         """Return where the study stands, for stop rules."""

@@ -49,8 +49,9 @@ def check_depends_on_the_rows_alone(factory: DetectorFactory) -> None:
 def check_refuses_too_few_rows(factory: DetectorFactory) -> None:
     """Fewer rows than `min_rows` are a StructureError."""
     detector, rows = factory(), _rows(ContextSpace(a=range(5)))
+    count = detector.min_rows - 1
     try:
-        detector.detect(rows.only(slice(0, detector.min_rows - 1)))
+        detector.detect(ObservedRows(rows.space, rows.sources[:count], rows.returns[:count]))
     except StructureError:
         return
     raise AssertionError(f"fewer than {detector.min_rows} rows must be refused: call check_rows")

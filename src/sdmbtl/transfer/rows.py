@@ -85,19 +85,10 @@ class ObservedRows:
         """Return these rows and one more."""
         own = [np.nan if source_return is None else source_return]
         one = ObservedRows(self.space, [self.space.vector(source)], [as_row(row, self.space)], own)
-        arrays = [np.concatenate([getattr(self, n), getattr(one, n)]) for n in _ARRAYS]
-        return self._of(arrays)
-
-    def only(self, which: slice | NDArray[np.bool_]) -> ObservedRows:
-        """Return some of these rows."""
-        return self._of([getattr(self, name)[which] for name in _ARRAYS])
-
-    def _of(self, arrays: list[NDArray[Any]]) -> ObservedRows:
-        """Return rows of the same space whose arrays are checked already."""
-        rows = object.__new__(ObservedRows)
+        rows = object.__new__(ObservedRows)  # these are checked already
         rows.space = self.space
-        for name, array in zip(_ARRAYS, arrays, strict=True):
-            setattr(rows, name, array)
+        for name in _ARRAYS:
+            setattr(rows, name, np.concatenate([getattr(self, name), getattr(one, name)]))
         rows._freeze()
         return rows
 

@@ -22,6 +22,7 @@ from numpy.typing import NDArray
 
 from sdmbtl.checks import check_int, known_name
 from sdmbtl.environments.checks import check_spaces_are_constant
+from sdmbtl.environments.contextual import close_quietly
 from sdmbtl.environments.family import EnvironmentFamily
 from sdmbtl.errors import PortfolioError, TrainingError
 from sdmbtl.policies.distilled import DistilledPolicy
@@ -183,7 +184,7 @@ class Distiller:
         env = family.make(self.space.middle())
         dimensions = self.space.dimensions if context == "told" else None
         self.form = student_form(env.observation_space, env.action_space, dimensions)
-        env.close()
+        close_quietly(env)
         start_backend()
         functional = family.functional()
         self.player: Player

@@ -14,6 +14,7 @@ from gymnasium.vector.utils import concatenate, create_empty_array
 from numpy.typing import NDArray
 
 from sdmbtl.contexts import ContextSpace
+from sdmbtl.environments.contextual import close_quietly
 from sdmbtl.environments.family import EnvironmentFamily
 from sdmbtl.environments.functional import FunctionalEnvironment
 from sdmbtl.errors import TrainingError
@@ -191,7 +192,7 @@ class GymnasiumPlayer:
                         slot.step(own, action, self._limit, self._endless_after)
         finally:
             for slot in slots:
-                slot.env.close()
+                close_quietly(slot.env)
         return [slot.episode(self._form.observations.space) for slot in slots]
 
 

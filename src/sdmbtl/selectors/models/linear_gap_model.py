@@ -13,9 +13,6 @@ from sdmbtl.contexts import ContextSpace
 from sdmbtl.errors import ModelError
 from sdmbtl.selectors.models.model import KnownRows, RowModel, Shape
 
-#: An explanation names this many dimensions, those with the steepest slopes.
-NAMED = 3
-
 
 @dataclass(frozen=True)
 class LinearGapModel(RowModel):
@@ -90,7 +87,7 @@ class LinearGap(Shape):
 
     def explain(self) -> str:
         """Describe the steepest slopes."""
-        steepest = np.argsort(-np.abs(self.slopes), kind="stable")[:NAMED]
+        steepest = np.argsort(-np.abs(self.slopes), kind="stable")[:3]
         changes = [f"{self.slopes[d]:+.3g} across {self.space.unit_names[d]}" for d in steepest]
         return f"returns change steadily with the distance, {', '.join(changes)}"
 

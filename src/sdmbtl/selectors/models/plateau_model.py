@@ -19,8 +19,6 @@ from sdmbtl.wording import whole_percent
 
 #: Errors that differ by less, relative to the squares of the returns, count as equal.
 ROUNDING = 1e-12
-#: An explanation names this many directions, those with the shortest reaches.
-NAMED = 3
 
 
 @dataclass(frozen=True)
@@ -126,7 +124,7 @@ class Plateau(Shape):
         reaches = self.reaches.reshape(2, -1).T.min(axis=1)
         # Along a combined direction each dimension changes by less than the distance.
         changes = reaches * np.abs(self.directions).max(axis=1)
-        limited = [d for d in np.argsort(reaches, kind="stable") if changes[d] < 1][:NAMED]
+        limited = [d for d in np.argsort(reaches, kind="stable") if changes[d] < 1][:3]
         if not limited:
             return "policies are hardly worse far from their source"
         limits = []

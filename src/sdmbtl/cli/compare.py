@@ -1,0 +1,62 @@
+"""`sdmbtl compare`: several studies on the same targets."""
+
+from __future__ import annotations
+
+from functools import partial
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from sdmbtl.cli.options import JsonOption
+from sdmbtl.cli.output import check_output, note, print_json, print_lines, write_output
+from sdmbtl.console import PlainConsole
+from sdmbtl.wording import counted
+
+
+def compare(
+    paths: Annotated[
+        list[Path],
+        typer.Argument(
+            metavar="DIR...", help="Studies, or directories of studies seed-*; each is a method."
+        ),
+    ],
+    out: Annotated[
+        Path | None,
+        typer.Option("--out", "-o", metavar="FILE", help="Figure: a .png, .svg or .pdf file."),
+    ] = None,
+    as_json: JsonOption = False,
+) -> None:
+    """Compare studies on the same targets: coverage for the same number of steps.
+
+    Several seeds give intervals: '--seed 3 --out runs/auto/seed-3' of 'run'.
+    Coverage is corrected for choosing the best of several noisy policies.
+    """
+    from sdmbtl.studies.comparison import compare_studies
+
+    if out is not None:
+        check_output(out)
+    comparison = compare_studies(paths)
+    if out is not None:
+        from sdmbtl.plots import save_axes
+        from sdmbtl.plots.comparison_figure import draw_comparison
+
+        write_output(out, partial(save_axes, draw_comparison(comparison)))
+        note(f"Wrote {out}.")
+    if as_json:
+        print_json(comparison.to_dict())
+        return
+    measure = "Coverage" if comparison.is_share else "Mean return"
+    head = ["method", "studies", *(f"{mark:,.0f} {comparison.unit}" for mark in comparison.marks)]
+    rows = [
+        [m.name, str(len(m.curves)), *(str(m.at(mark)) for mark in comparison.marks)]
+        for m in comparison.methods
+    ]
+    widths = [max(map(len, column)) for column in zip(head, *rows, strict=True)]
+    lines = [
+        "  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip()
+        for row in (head, *rows)
+    ]
+    targets = counted(comparison.targets, "target")
+    lines = [f"{measure} of {targets}, mean and 95 % interval over studies:", *lines]
+    print_lines(PlainConsole(), *lines, "", *comparison.verdicts())
