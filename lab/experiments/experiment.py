@@ -24,7 +24,10 @@ FIGURES = ROOT / "docs" / "figures"
 #: Digits after the decimal point that result files keep.
 DIGITS = 6
 #: Modules that the outcome of a study depends on.
-STUDY_CODE = ("sdmbtl.studies", "sdmbtl.training", "sdmbtl.environments", "sdmbtl.selectors")
+STUDY_CODE = (
+    *("sdmbtl.contexts", "sdmbtl.transfer", "sdmbtl.selectors", "sdmbtl.environments"),
+    *("sdmbtl.policies", "sdmbtl.training", "sdmbtl.studies"),
+)
 
 
 def read_result(name: str, path: Path | None = None) -> dict[str, Any]:

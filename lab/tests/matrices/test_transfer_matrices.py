@@ -72,18 +72,6 @@ class TestArithmetic:
         assert min_max(np.array([2.0, 3.0]), 2.0, 2.0).tolist() == [0.0, 1.0]
 
 
-class TestFiles:
-    @pytest.mark.parametrize("dtype", [np.float32, np.float64])
-    def test_round_trip(self, tmp_path, dtype):
-        matrices = TransferMatrices(SPACE, np.random.default_rng(0).random((2, 4, 4)).astype(dtype))
-        matrices.save(tmp_path / "m.npz")
-        again = TransferMatrices.load(tmp_path / "m.npz")
-        assert again.returns.dtype == dtype
-        np.testing.assert_array_equal(again.returns, matrices.returns)
-        assert again.space == SPACE
-        assert [p.name for p in tmp_path.iterdir()] == ["m.npz"]
-
-
 def test_every_resampled_row_is_a_row_of_some_matrix_at_the_same_source():
     drawn = np.stack([numbered(4).resampled(seed) for seed in range(400)])
     number, rest = np.divmod(drawn, 100)

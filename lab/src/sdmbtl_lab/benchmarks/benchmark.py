@@ -40,9 +40,11 @@ from sdmbtl_lab.matrices.transfer_matrices import min_max
 
 #: Shares of structures leave out the rounds in which the paper's detector is not asked yet.
 SKIPPED_ROUNDS = 5
-#: Modules that make the numbers besides selectors and problems, and one that only finds them.
-_NUMBERS = ("sdmbtl_lab.benchmarks.records", "sdmbtl_lab.benchmarks.metrics")
-_REGISTRY = "sdmbtl.selectors.make"
+#: Code that makes the numbers, besides problems and selectors of one's own.
+_NUMBERS = (
+    *("sdmbtl.contexts", "sdmbtl.transfer", "sdmbtl.selectors", "sdmbtl_lab.matrices.margins"),
+    *(f"sdmbtl_lab.benchmarks.{name}" for name in ("records", "simulate", "metrics", "effects")),
+)
 
 Floats = NDArray[np.floating]
 #: Selector, number of policies and metric -> (W,) values, one for each matrix.
@@ -110,7 +112,7 @@ class Benchmark:
         chosen = (name for name in self.selectors if name not in ORACLES)
         modules = {type(make_selector(name, space)).__module__ for name in chosen}
         modules |= {type(problem).__module__ for problem in self.problems}
-        return code_fingerprint(*modules, *_NUMBERS, stop_at=(_REGISTRY,))
+        return code_fingerprint(*modules, *_NUMBERS)
 
     @property
     def heading(self) -> dict[str, Any]:

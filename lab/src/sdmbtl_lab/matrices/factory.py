@@ -260,5 +260,5 @@ class Factory(ABC, Generic[AnyRecipe, AnyUnit, AnyRows, AnyDataset]):
             "versions": versions(("sdmbtl", "numpy", *TRAINING), python=False),
             "python": versions(())["python"],
             "machine": machine(),
-            "code": code_fingerprint(type(self).__module__, "sdmbtl.training"),
+            "code": code_fingerprint("sdmbtl_lab.matrices", "sdmbtl.training"),
         }

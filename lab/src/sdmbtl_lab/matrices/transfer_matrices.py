@@ -2,15 +2,11 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-from typing import Self
-
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from sdmbtl.contexts import ContextSpace
 from sdmbtl.errors import MatrixError
-from sdmbtl.transfer.storage import load_arrays, save_arrays
 
 
 class TransferMatrices:
@@ -72,17 +68,6 @@ class TransferMatrices:
         size = len(self.space)
         chosen = np.random.default_rng(seed).integers(len(self), size=size)
         return np.asarray(self.returns[chosen, np.arange(size)])
-
-    def save(self, path: str | Path) -> None:
-        """Write the matrices and their space to an npz file, atomically."""
-        save_arrays(path, kind="matrices", space=self.space, arrays={"returns": self.returns})
-
-    @classmethod
-    def load(cls, path: str | Path) -> Self:
-        """Read matrices from an npz file written by `save`."""
-        shape = ("matrices", "targets", "targets")
-        space, arrays = load_arrays(path, kind="matrices", arrays={"returns": shape})
-        return cls(space, arrays["returns"])
 
 
 def min_max(values: NDArray[np.floating], low: float, high: float) -> NDArray[np.floating]:
