@@ -29,7 +29,7 @@ def assert_same_actions(portfolio, contexts, observations):
     content = portfolio.to_onnx()
     made = run(content, context=contexts, observation=observations)["action"]
     pairs = zip(contexts, observations, strict=True)
-    np.testing.assert_allclose(made, [portfolio.act(c, o) for c, o in pairs], rtol=1e-5)
+    np.testing.assert_allclose(made, [portfolio.policy_for(c).act(o) for c, o in pairs], rtol=1e-5)
 
 
 @pytest.mark.parametrize("missing", [0.0, 0.5])

@@ -8,7 +8,7 @@ from predictive_runs import GRID, N, additive, mountain, run_rounds
 
 from sdmbtl import ContextSpace
 from sdmbtl.selectors import MountainSelector
-from sdmbtl.selectors.gain_location import where_gained
+from sdmbtl.selectors.acquisition import where_gained
 from sdmbtl.selectors.predictive_selector import PredictiveSelector
 from sdmbtl.testing import example_matrix
 

@@ -32,9 +32,6 @@ class Source:
         steps: Environment steps; None for as many as the trainer is set to.
         sees_context: Whether the policy sees the context it acts in.
 
-    Raises:
-        ContextError: If a value is not usable; the message names it.
-
     Example:
         >>> Source.at([0.5, 2]).to_dict()
         {'center': [0.5, 2.0]}
@@ -104,11 +101,7 @@ class Source:
 
     @classmethod
     def from_dict(cls, data: Mapping[str, Any]) -> Source:
-        """Read it back.
-
-        Raises:
-            ContextError: If it does not describe a source.
-        """
+        """Read it back."""
         try:
             unknown = sorted(set(data) - {"center", "width", "parent", "steps", "sees_context"})
             center = [float(value) for value in data["center"]]

@@ -92,13 +92,7 @@ def load_space(path: str | Path) -> tuple[ContextSpace, dict[str, Any]]:
 
 
 def read_toml(path: Path) -> dict[str, Any]:
-    """Read a TOML file.
-
-    Raises:
-        ContextError: If it is not one.
-        OSError: If it cannot be read.
-        LimitError: If it is too large.
-    """
+    """Read a TOML file."""
     try:
         data = tomllib.loads(read_text(path, MAX_TOML))
         check_depth(data)
@@ -108,11 +102,7 @@ def read_toml(path: Path) -> dict[str, Any]:
 
 
 def read_space(given: SpaceLike) -> tuple[ContextSpace, dict[str, Any]]:
-    """Make a space from any description of one; a TOML file may say more, which is returned too.
-
-    Raises:
-        ContextError: If it does not describe a space.
-    """
+    """Make a space from any description of one; a TOML file may say more, which is returned too."""
     if isinstance(given, ContextSpace):
         return given, {}
     if isinstance(given, str | Path):

@@ -164,12 +164,7 @@ class Selector(ABC):
         return forgotten
 
     def annotate(self, trial: TrialLike, /, **attributes: Any) -> Trial:
-        """Attach JSON data to a trial by name, such as the number of a job.
-
-        Raises:
-            UnknownTrialError: If the trial is unknown.
-            SelectorError: If an attribute is not JSON data.
-        """
+        """Attach JSON data to a trial by name, such as the number of a job."""
         annotated = self.find(trial).annotated(attributes)
         self.record(annotated)
         return annotated
@@ -225,11 +220,7 @@ class Selector(ABC):
         return found.replaced(reason, status=status, row=checked, source_return=own)
 
     def find(self, trial: TrialLike) -> Trial:
-        """Return the recorded trial that a trial, its id, a source or a context stands for.
-
-        Raises:
-            UnknownTrialError: If there is none.
-        """
+        """Return the recorded trial that a trial, its id, a source or a context stands for."""
         found = self._find(trial, repeat=False)
         if found is None:
             raise UnknownTrialError(f"There is no trial on {short_text(trial)}.")
@@ -442,13 +433,7 @@ class Selector(ABC):
         return self._new_trial(self.history, proposal)
 
     def _find(self, trial: TrialLike, *, repeat: bool, forgotten: bool = False) -> Trial | None:
-        """The trial a caller means; None for a context that is new, or trained once more.
-
-        Args:
-            trial: What was given.
-            repeat: Whether its context was trained once more.
-            forgotten: Whether it may be a forgotten one.
-        """
+        """The trial a caller means; None for a context that is new, or trained once more."""
         if isinstance(trial, Trial):
             found = self._by_id(trial.id)
             if found.source != trial.source:

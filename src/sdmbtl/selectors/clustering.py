@@ -25,16 +25,15 @@ class NearestDistances:
     """Distance of every target to the nearest centroid, and what another centroid would gain.
 
     Args:
-        space: The context space.
-        weights: (D,) weights of the L1 distance in unit coordinates.
+        space: The context space; distances are L1 in unit coordinates.
     """
 
-    def __init__(self, space: ContextSpace, weights: NDArray[np.float64]) -> None:
+    def __init__(self, space: ContextSpace) -> None:
         self.space = space
-        self.gap = SeparableGap.distance(space, weights)
+        self.gap = SeparableGap.distance(space, np.ones(space.n_units))
         self.centroids = np.empty((0, space.n_units))
         # Before the first centroid every target is farther away than any point of the box.
-        self.distances = np.full(len(space), float(weights.sum()) + 1.0)
+        self.distances = np.full(len(space), space.n_units + 1.0)
         self._gains: NDArray[np.float64] | None = None
         self._gain_distances = self.distances
 
@@ -72,11 +71,6 @@ class NearestDistances:
         nearer = self.gap.advantages(np.zeros(len(points)), -self.distances, points)
         return mean_improvement(nearer, len(points), self.space.weights)
 
-    def gain(self, point: NDArray[np.float64]) -> float:
-        """By how much the loss would fall with this point (D,) as the next centroid."""
-        nearer = self.distances + self.gap.change(point[None])[0]
-        return float(self.space.mean(np.maximum(nearer, 0.0)))
-
     def _lost_gains(self, changed: NDArray[np.intp]) -> NDArray[np.float64]:
         """(N,) what each target's gain has lost through the targets that are nearer now."""
         units, lost = self.space.unit_targets, np.empty(len(self.space))
@@ -104,10 +98,6 @@ class RestartSearch:
 
     From a given point the next one is determined, so starts that meet continue together, and a
     point is evaluated once, not once for each start.
-
-    Args:
-        nearest: The fixed centroids.
-        starts: (M,) indices of the targets to start from.
     """
 
     def __init__(self, nearest: NearestDistances, starts: NDArray[np.intp]) -> None:

@@ -54,14 +54,7 @@ class GaussianProcess:
     def predict(
         self, points: NDArray[np.float64]
     ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-        """Posterior mean and standard deviation of the function itself, without noise.
-
-        Args:
-            points: (M, D) in unit coordinates.
-
-        Returns:
-            (M,) means and (M,) standard deviations, in the units of the observations.
-        """
+        """Posterior mean and standard deviation of the function itself, without noise."""
         variance, length, _ = np.exp(self.log_parameters)
         cross = variance * np.exp(-0.5 * _squared_distances(self.points, points) / length**2)
         mean = self._mean + self._weights @ cross

@@ -12,9 +12,9 @@ from sdmbtl.checks import check_bool, check_float, check_int, known_name
 from sdmbtl.contexts import USUAL_SAMPLING, ContextSpace, Source
 from sdmbtl.contexts.weights import weighted_mean
 from sdmbtl.errors import ExhaustedError, SelectorError
+from sdmbtl.selectors.acquisition import where_gained
 from sdmbtl.selectors.base import SamplingLike, Selector
 from sdmbtl.selectors.choice import tie_margin
-from sdmbtl.selectors.gain_location import where_gained
 from sdmbtl.selectors.history import History
 from sdmbtl.selectors.models.region_model import RegionModel, RegionRun
 from sdmbtl.selectors.trial import Proposal, Trial
@@ -67,9 +67,6 @@ class GeneralistFirstSelector(Selector):
             no weights of those.
         sampling: From how many targets on choices are computed on a sample of them, and how
             large it is, also as its settings; None for all targets always.
-
-    Raises:
-        SelectorError: If a setting is not usable.
     """
 
     name: ClassVar[str] = "generalist-first"
@@ -97,6 +94,8 @@ class GeneralistFirstSelector(Selector):
             steps = check_int("steps", steps, low=1, error=SelectorError)
         known_name("sees_context", sees_context, ("never", "always", "both"), error=SelectorError)
         self.width, self.steps, self.sees_context = width, steps, sees_context
+        #: Steps of every run.
+        self._run_steps = None if steps is None else -(-steps // 2)
         self.objective = Objective.of(objective)
         self.reported_parents = check_bool(
             "reported_parents", reported_parents, error=SelectorError
@@ -144,17 +143,8 @@ class GeneralistFirstSelector(Selector):
         source = self.space.whole(blind[0].id, self._run_steps, sees_context=True)
         return Proposal(source, "generalist", "It continues and sees its context from now on.")
 
-    @property
-    def _run_steps(self) -> int | None:
-        """Steps of every run."""
-        return None if self.steps is None else -(-self.steps // 2)
-
     def _largest_gain(self, history: History, best: NDArray[np.float64]) -> _Candidate:
-        """Return the candidate with the largest expected gain.
-
-        Raises:
-            ExhaustedError: If every source has been proposed.
-        """
+        """Return the candidate with the largest expected gain."""
         candidates = self._continued(history, best)
         specialist = self._best_specialist(history, best)
         if specialist is not None:
@@ -324,14 +314,7 @@ class GeneralistFirstSelector(Selector):
         ]
 
     def remaining_gain(self, policies: int = 3) -> float | None:
-        """Forecast how much the mean best return will rise by some more policies.
-
-        Args:
-            policies: Number of further policies, pending ones not counted.
-
-        Returns:
-            The rise, None while too little is known: before the third row.
-        """
+        """Forecast how much the mean best return will rise by some more policies."""
         policies = check_int("policies", policies, low=1, error=SelectorError)
         seen = self._seen()
         if len(seen.rows) < 3:

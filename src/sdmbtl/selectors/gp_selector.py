@@ -166,13 +166,7 @@ class GPSelector(Selector):
     def _best_so_far(
         self, history: History, gap: SeparableGap, level: NDArray[np.float64]
     ) -> NDArray[np.float64]:
-        """(N,) what each target has, including the predictions for pending training runs.
-
-        Args:
-            history: The history.
-            gap: The modelled gap.
-            level: (N,) modelled training performance of each target.
-        """
+        """(N,) what each target has, including the predictions for pending training runs."""
         rows = history.rows
         if self.best == "modelled":
             known = ~np.isnan(rows.source_returns)

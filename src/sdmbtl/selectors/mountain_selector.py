@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-from typing import Any, ClassVar
+from typing import Any, ClassVar, get_args
 
 import numpy as np
 from numpy.typing import NDArray
 
-from sdmbtl.checks import check_int
+from sdmbtl.checks import check_int, known_name
 from sdmbtl.contexts import USUAL_SAMPLING, ContextSpace, Source
 from sdmbtl.errors import SelectorError
 from sdmbtl.selectors.base import SamplingLike, Selector
-from sdmbtl.selectors.choice import Sources, best_target, check_sources, refine_choice
+from sdmbtl.selectors.choice import Sources, best_target, refine_choice
 from sdmbtl.selectors.clustering import NearestDistances, RestartSearch
 from sdmbtl.selectors.history import History
 from sdmbtl.selectors.trial import Proposal
@@ -48,7 +48,8 @@ class MountainSelector(Selector):
         sampling: SamplingLike | None = USUAL_SAMPLING,
     ) -> None:
         super().__init__(space, seed=seed, sampling=sampling)
-        self.sources = check_sources(sources)
+        known_name("sources", sources, get_args(Sources), error=SelectorError)
+        self.sources = sources
         self.restarts = (
             None
             if restarts is None
@@ -84,7 +85,7 @@ class MountainSelector(Selector):
         centroids = history.covering
         known = self._nearest
         if known is None or not known.is_extended_by(history, centroids):
-            known = NearestDistances(history.space, np.ones(history.space.n_units))
+            known = NearestDistances(history.space)
         known.extend(centroids)
         self._nearest = known
         return known
@@ -97,7 +98,8 @@ class MountainSelector(Selector):
         if finer is not None:
             return finer.source.vector, finer.gain
         index = best_target(gains, free, nearest.space.tie_rank)
-        return nearest.space.targets[index], nearest.gain(nearest.space.unit_targets[index])
+        gain = nearest.gains(nearest.space.unit_targets[index][None])[0]
+        return nearest.space.targets[index], float(gain)
 
     def _best_point(
         self, nearest: NearestDistances, free: NDArray[np.bool_], history: History
@@ -105,7 +107,7 @@ class MountainSelector(Selector):
         for point, gain in RestartSearch(nearest, self._starts(history)).best_first():
             source = nearest.space.snap(point)
             if not nearest.space.is_box:
-                gain = nearest.gain(nearest.space.to_unit(source))
+                gain = float(nearest.gains(nearest.space.to_unit(source)[None])[0])
             if gain > 0 and not history.is_taken(Source.at(source)):
                 return source, gain
         # Nothing in the box helps any more: what is left are targets without a policy.

@@ -11,9 +11,9 @@ from numpy.typing import NDArray
 from sdmbtl.checks import check_int, short_text
 from sdmbtl.contexts import USUAL_SAMPLING, ContextLike, ContextSpace, Source, TargetSample
 from sdmbtl.errors import ExhaustedError, ModelError, SelectorError
+from sdmbtl.selectors.acquisition import where_gained
 from sdmbtl.selectors.base import SamplingLike, Selector
 from sdmbtl.selectors.choice import best_target, refine_choice
-from sdmbtl.selectors.gain_location import where_gained
 from sdmbtl.selectors.history import History
 from sdmbtl.selectors.models.mixture import MODELS, ModelMixture
 from sdmbtl.selectors.models.model import KnownRows, RowModel
@@ -136,11 +136,6 @@ class PredictiveSelector(Selector):
 
         Expectations are multiplied by the share of them that was realised so far, but raised to no
         more than what brings every target to the largest return seen.
-
-        Args:
-            gain: The rise that the models expect.
-            best: (N,) best returns that it is added to.
-            history: The history.
         """
         before, returns = float(history.space.mean(best)), history.expected_returns
         room = float(returns.max()) - before
@@ -183,14 +178,7 @@ class PredictiveSelector(Selector):
         return [int(number) for number in self._ids_of_rows()[self.mixture.failed]]
 
     def remaining_gain(self, policies: int = 3) -> float | None:
-        """Forecast how much the mean best return will rise by some more policies.
-
-        Args:
-            policies: Number of further policies, pending ones not counted.
-
-        Returns:
-            The rise, None while too little is known: before the third row.
-        """
+        """Forecast how much the mean best return will rise by some more policies."""
         policies = check_int("policies", policies, low=1, error=SelectorError)
         seen = self._seen()
         if not self._watch(seen) or len(seen.rows) < 3:

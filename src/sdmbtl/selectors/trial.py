@@ -179,11 +179,7 @@ class Trial:
         return self.numbers.get("expected_gain")
 
     def annotated(self, attributes: Mapping[str, Any]) -> Trial:
-        """The trial with further attributes, or others of the same names.
-
-        Raises:
-            SelectorError: If an attribute is not JSON data.
-        """
+        """The trial with further attributes, or others of the same names."""
         try:
             plain = json.loads(json.dumps(dict(attributes), allow_nan=False))
         except (TypeError, ValueError) as error:
@@ -198,11 +194,7 @@ class Trial:
         return replace(self, **changes)
 
     def forgotten(self, reason: str | None = None) -> Trial:
-        """The trial without its row, which is kept as an earlier one.
-
-        Raises:
-            SelectorError: If it is not finished.
-        """
+        """The trial without its row, which is kept as an earlier one."""
         if self.status != "finished":
             raise SelectorError(
                 f"Only a finished trial can be forgotten. Trial {self.id} {self.context} is "
@@ -211,15 +203,7 @@ class Trial:
         return self.replaced(reason, status="forgotten", row=None, source_return=None)
 
     def replaced(self, reason: str | None = None, **changes: Any) -> Trial:
-        """The trial with some changes; a row that is not part of the new one is kept as earlier.
-
-        Args:
-            reason: Why, in the user's words.
-            **changes: The fields that change.
-
-        Raises:
-            SelectorError: If the reason is not a text.
-        """
+        """The trial with some changes; a row that is not part of the new one is kept as earlier."""
         if reason is not None and not isinstance(reason, str):
             raise SelectorError(f"The 'reason' must be a text. Got {short_text(reason)} instead.")
         after = self.updated(**{"episodes": None, **changes})
@@ -259,16 +243,7 @@ class Trial:
 
     @classmethod
     def from_dict(cls, data: Mapping[str, Any], number: int, space: ContextSpace) -> Trial:
-        """Read back what `to_dict` gave.
-
-        Args:
-            data: The JSON data; a row may be an array.
-            number: Id of the trial.
-            space: The context space.
-
-        Raises:
-            StateError: If it is not such a trial.
-        """
+        """Read back what `to_dict` gave."""
         try:
             source, row, run = Source.from_dict(data["source"]), data["row"], data["run"]
             read = {

@@ -36,9 +36,6 @@ class Objective:
     def of(cls, given: str) -> Objective:
         """Read an objective such as "cvar:0.1".
 
-        Raises:
-            SelectorError: If it is not one.
-
         Example:
             >>> Objective.of("cvar:0.1")
             Objective(kind='cvar', level=0.1)

@@ -117,19 +117,6 @@ class ObservedRows:
         return np.asarray(np.fmax.reduce(self.returns, axis=0))
 
     @cached_property
-    def best_policy(self) -> NDArray[np.intp]:
-        """(N,) row number of the best policy for each target, -1 where nothing was evaluated."""
-        if not len(self):
-            return np.full(len(self.space), -1, dtype=np.intp)
-        filled = np.where(np.isnan(self.returns), -np.inf, self.returns)
-        return np.where(np.isnan(self.best), -1, filled.argmax(axis=0))
-
-    @property
-    def performance(self) -> float:
-        """Mean over the evaluated targets of the best return so far; NaN before any row."""
-        return mean_of(self.best)
-
-    @cached_property
     def target_means(self) -> NDArray[np.float64]:
         """(N,) mean return on each target over the policies: its difficulty, up to a constant."""
         with warnings.catch_warnings():
@@ -180,9 +167,6 @@ def as_episodes(returns: ArrayLike, space: ContextSpace) -> NDArray[np.float64]:
 
     Returns:
         (N, E) returns, a copy that cannot be changed; of a row, E = 1.
-
-    Raises:
-        RowError: As `as_row`.
     """
     array = _numbers(returns, space)
     if array.ndim not in (1, 2) or len(array) != len(space) or not array.size:

@@ -82,15 +82,7 @@ class Slopes:
 
 
 def estimate_slopes(rows: ObservedRows, method: SlopeMethod = "within") -> Slopes:
-    """Estimate the slopes from all observed pairs.
-
-    Args:
-        rows: Observed rows, at least one; "within" needs two to say anything.
-        method: Which regression, see the module's description.
-
-    Returns:
-        The slopes; 0 in directions that the rows say nothing about.
-    """
+    """Estimate the slopes from all observed pairs."""
     return PairSums.of(rows).slopes(method)
 
 

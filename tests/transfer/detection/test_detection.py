@@ -199,7 +199,7 @@ class BestPolicyDetector(Detector):
     structures = ("one for all", NO_STRUCTURE)
 
     def detect(self, rows):
-        best = len(set(rows.best_policy.tolist()))
+        best = len(set(rows.returns.argmax(axis=0).tolist()))
         return Detection(self.structures[0] if best == 1 else NO_STRUCTURE, f"{best} are best")
 
 

@@ -13,18 +13,21 @@ from __future__ import annotations
 import math
 from contextlib import nullcontext
 from dataclasses import dataclass, field
-from typing import Literal
+from typing import Any, Literal
 
 import jax
 import jax.numpy as jnp
 import numpy as np
+import scipy
 from numpy.typing import NDArray
 
 from sdmbtl.checks import check_int, known_name
 from sdmbtl.environments.checks import check_spaces_are_constant
 from sdmbtl.environments.contextual import close_quietly
 from sdmbtl.environments.family import EnvironmentFamily
-from sdmbtl.errors import PortfolioError, TrainingError
+from sdmbtl.errors import PolicyError, PortfolioError, TrainingError
+from sdmbtl.policies import MlpPolicy
+from sdmbtl.policies.action_code import ActionCode
 from sdmbtl.policies.distilled import DistilledPolicy
 from sdmbtl.portfolio import Portfolio
 from sdmbtl.portfolio.distillation.episodes import AT_ONCE, GymnasiumPlayer, JaxPlayer, Player
@@ -35,7 +38,7 @@ from sdmbtl.portfolio.distillation.network import (
     Student,
     student_form,
 )
-from sdmbtl.portfolio.distillation.teachers import label
+from sdmbtl.portfolio.member import Actor, ContextPolicy
 from sdmbtl.seeds import episode_seed, seed_sequence
 from sdmbtl.training.checkpoint import Checkpoint, Snapshot
 from sdmbtl.training.job import Evaluation
@@ -286,3 +289,22 @@ class Distiller:
     ) -> Report:
         new = state.curve if stage == "continued" else state.curve[-1:]
         return Report(state.steps, max(total, state.steps), state.curve[-1][1], stage, tuple(new))
+
+
+def label(teacher: Actor, observations: Any, code: ActionCode) -> NDArray[np.float32]:
+    """(T, K) codes of a teacher's actions for a batch of T observations.
+
+    Of discrete actions they are the probabilities with which the teacher drew them in its training,
+    if it knows them: these also say how much an action matters.
+    """
+    if isinstance(teacher, ContextPolicy) and teacher.policy.remembers:
+        raise PolicyError("A policy with a memory cannot teach. Export the portfolio instead.")
+    if code.sizes is not None:
+        policy = teacher
+        if isinstance(teacher, ContextPolicy):
+            policy, observations = teacher.policy, teacher.observed(observations)
+        if isinstance(policy, MlpPolicy):
+            outputs = policy.outputs(observations)
+            parts = np.split(outputs, np.cumsum(code.sizes)[:-1], axis=-1)
+            return np.concatenate([scipy.special.softmax(part, axis=-1) for part in parts], axis=-1)
+    return code(teacher.act(observations))

@@ -57,14 +57,7 @@ class Player(Protocol):
 
 
 class JaxPlayer:
-    """Plays in environments that are pure functions; everything is compiled. See `Player`.
-
-    Args:
-        environment: The environment.
-        space: The context space.
-        form: The form of the student.
-        max_episode_steps: Time limit of an episode, if it is shorter than the environment's own.
-    """
+    """Plays in environments that are pure functions; everything is compiled. See `Player`."""
 
     def __init__(
         self,
@@ -142,15 +135,7 @@ _Carry = tuple[Any, jax.Array, jax.Array, jax.Array, jax.Array]
 
 
 class GymnasiumPlayer:
-    """Plays in Gymnasium environments, which Python steps one after another. See `Player`.
-
-    Args:
-        family: The environments.
-        space: The context space.
-        form: The form of the student.
-        max_episode_steps: Time limit of an episode, in addition to the environment's own.
-        endless_after: Steps after which an episode is taken to never end, which is an error.
-    """
+    """Plays in Gymnasium environments, which Python steps one after another. See `Player`."""
 
     def __init__(
         self,

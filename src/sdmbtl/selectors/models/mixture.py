@@ -74,9 +74,6 @@ class ModelMixture:
         """Fit the models to rows, and test them on each by the rows before it.
 
         Outcomes of rows that are the same as the last time are kept.
-
-        Args:
-            rows: At least one row.
         """
         self.failed = find_failed_runs(rows)
         sound = rows.only(~self.failed)
@@ -166,16 +163,7 @@ class ModelMixture:
         best: NDArray[np.float64],
         targets: NDArray[np.intp] | slice = slice(None),
     ) -> NDArray[np.float64]:
-        """Rise of the mean best return that is expected of new policies.
-
-        Args:
-            sources: (m, D) contexts to train on, in unit coordinates.
-            best: (N,) best return so far on every target.
-            targets: The n targets that the mean is over.
-
-        Returns:
-            (m,) expected gains.
-        """
+        """Rise of the mean best return that is expected of new policies."""
         size, weights = max(1, BLOCK // len(best[targets])), self._known.space.weights
         if weights is not None:
             weights = weights[targets] / weights[targets].sum()

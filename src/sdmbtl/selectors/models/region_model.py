@@ -49,12 +49,7 @@ class RegionModel:
     def shape(
         self, centers: NDArray[np.float64], targets: NDArray[np.float64]
     ) -> NDArray[np.float64]:
-        """(m, N) 1 on the targets in each region, falling with the distance from it.
-
-        Args:
-            centers: (m, D) centres in unit coordinates.
-            targets: (N, D) targets in unit coordinates.
-        """
+        """(m, N) 1 on the targets in each region, falling with the distance from it."""
         shape = np.ones((len(targets), len(centers)))
         for center, column in zip(centers.T, targets.T, strict=True):
             # On a grid a dimension has few values: the exponential is taken of those only.

@@ -65,11 +65,7 @@ class Detector(ABC):
         """Detect the structure from rows of at least `min_rows` policies."""
 
     def check_rows(self, rows: ObservedRows) -> None:
-        """Refuse rows that are too few to tell.
-
-        Raises:
-            StructureError: If there are fewer than `min_rows`.
-        """
+        """Refuse rows that are too few to tell."""
         if len(rows) < self.min_rows:
             raise StructureError(
                 f"Detection needs the rows of at least {self.min_rows} policies. Got {len(rows)}."
@@ -150,11 +146,7 @@ _CRITERIA: dict[str, type[Criterion]] = {
 
 
 def make_criterion(given: CriterionLike) -> Criterion:
-    """Make a criterion from its name, or from what its `describe()` returns.
-
-    Raises:
-        StructureError: If the name or a setting is unknown.
-    """
+    """Make a criterion from its name, or from what its `describe()` returns."""
     if isinstance(given, Criterion):
         return given
     return made_from_json("criterion", given, _CRITERIA, StructureError)
