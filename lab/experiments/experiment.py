@@ -63,14 +63,7 @@ def save_result(
 def markdown_table(
     heads: Sequence[str], rows: Iterable[Sequence[str]], labels: int = 1, right: str = "---:"
 ) -> str:
-    """Format a Markdown table.
-
-    Args:
-        heads: Column headers.
-        rows: Texts of the cells.
-        labels: Number of columns on the left that are aligned to the left.
-        right: Alignment of the other columns.
-    """
+    """Format a Markdown table."""
     marks = ["---"] * labels + [right] * (len(heads) - labels)
     return "\n".join("| " + " | ".join(cells) + " |" for cells in (heads, marks, *rows))
 

@@ -6,7 +6,7 @@ import pytest
 from sdmbtl.contexts import ContextSpace
 from sdmbtl.errors import MatrixError
 from sdmbtl_lab.matrices import TransferMatrices
-from sdmbtl_lab.matrices.transfer_matrices import min_max
+from sdmbtl_lab.matrices.dataset import min_max
 
 SPACE = ContextSpace(a=[1, 2], b=[1, 2])
 

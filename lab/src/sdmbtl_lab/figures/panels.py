@@ -23,7 +23,7 @@ from sdmbtl.plots.colours import BLACK, BLUE, GREEN, GREY, LIGHT, MAP, ORANGE
 from sdmbtl.wording import counted
 from sdmbtl_lab.matrices import TransferDataset
 from sdmbtl_lab.matrices.anatomy import Anatomy, Effect
-from sdmbtl_lab.matrices.transfer_matrices import min_max
+from sdmbtl_lab.matrices.dataset import min_max
 
 #: No more slices of a grid than this stand side by side.
 MOST_SLICES = 10
@@ -41,10 +41,6 @@ def matrix_figure(dataset: TransferDataset, found: Anatomy) -> Figure:
     The effects of source and target over the contexts; the matrix itself; how returns fall with
     the difference of source and target in each dimension; two training runs of each source; how
     far few policies get.
-
-    Args:
-        dataset: The data set.
-        found: Its `anatomy(dataset)`.
     """
     space = dataset.space
     # Slices of grids with two or three dimensions, otherwise lines.

@@ -31,10 +31,9 @@ from sdmbtl.transfer import estimate_slopes
 from sdmbtl.transfer.detection import Detection, MountainDetector
 from sdmbtl.transfer.gap import SeparableGap
 from sdmbtl.transfer.rows import ObservedRows
-from sdmbtl_lab.matrices.dataset import TransferDataset
+from sdmbtl_lab.matrices.dataset import TransferDataset, min_max
 from sdmbtl_lab.matrices.decomposition import SobolHoeffding
 from sdmbtl_lab.matrices.margins import CHOICE_ROUND, choice_margin, oracle_curve, random_curve
-from sdmbtl_lab.matrices.transfer_matrices import min_max
 
 Floats = NDArray[np.float64]
 

@@ -25,9 +25,6 @@ class GreedyGains:
     The gain of a source can only shrink as others are added (the mean of the maximum is
     submodular), so an old gain is an upper bound: `best` computes again only those gains that
     could still be the largest.
-
-    Args:
-        returns: (W, M, N) returns: trial, source, target.
     """
 
     def __init__(self, returns: NDArray[np.floating]) -> None:
@@ -104,11 +101,7 @@ def random_curve(returns: NDArray[np.floating], rounds: int) -> NDArray[np.float
 
 
 def choice_margin(returns: NDArray[np.floating]) -> float:
-    """Myopic Oracle minus random choice after six policies, or as many as there are.
-
-    Args:
-        returns: (W, N, N) the seeds of a data set, scaled to 0..1.
-    """
+    """Myopic Oracle minus random choice after six policies, or as many as there are."""
     rounds = min(CHOICE_ROUND, returns.shape[1])
     return float(oracle_curve(returns, rounds)[-1] - random_curve(returns, rounds)[-1])
 
@@ -121,10 +114,6 @@ def expected_random_curve(returns: NDArray[np.number], rounds: int) -> NDArray[n
     probability C(r, k-1) / C(M, k), so the curve is linear in the sorted columns: they are averaged
     over the targets first, rank by rank, and weighted then. Columns are sorted a few at a time, so
     a large (memory-mapped) matrix is never copied as a whole.
-
-    Args:
-        returns: Transfer matrix, sources x targets, shape (M, N); finite.
-        rounds: Number of rounds K, at most M.
 
     Returns:
         Expected performance after k = 1..K trained sources, shape (K,).

@@ -14,10 +14,9 @@ from sdmbtl.errors import MatrixError
 from sdmbtl.seeds import derived_seed
 from sdmbtl.training import TrainerSpec, TrainingJob
 from sdmbtl_lab.computing import Heartbeat
-from sdmbtl_lab.matrices.dataset import TransferDataset
+from sdmbtl_lab.matrices.dataset import TransferDataset, TransferMatrices
 from sdmbtl_lab.matrices.factory import Factory
 from sdmbtl_lab.matrices.recipe import Recipe
-from sdmbtl_lab.matrices.transfer_matrices import TransferMatrices
 from sdmbtl_lab.matrices.units import Computation, Rows, Unit, train_and_evaluate
 
 #: Number of source policies whose steps together the multi-task policies are trained with.
@@ -26,11 +25,7 @@ MULTI_TASK_POLICIES = (6, 12, 50)
 
 @dataclass(frozen=True)
 class MatrixRecipe(Recipe):
-    """A policy for every target, and some for all of them.
-
-    Attributes:
-        multi_task: Multi-task policies get the steps of these numbers of source policies.
-    """
+    """A policy for every target, and some for all of them."""
 
     multi_task: tuple[int, ...] = MULTI_TASK_POLICIES
 
@@ -98,11 +93,7 @@ def matrix_units(recipe: MatrixRecipe, seed: int) -> list[MatrixUnit]:
 def compute_matrix_unit(
     recipe: MatrixRecipe, unit: MatrixUnit, attempt: int, heartbeat: Heartbeat | None
 ) -> Rows:
-    """Train and evaluate once; the same arguments give the same rows.
-
-    Raises:
-        TrainingError: If it failed.
-    """
+    """Train and evaluate once; the same arguments give the same rows."""
     targets, number = recipe.space.targets, unit.multi_task
     if number is not None:
         spec = recipe.multi_task_specification(number)

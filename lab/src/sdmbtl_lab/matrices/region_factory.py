@@ -211,11 +211,7 @@ class RegionUnit(Unit):
 
 @dataclass(frozen=True)
 class RegionRows(Rows):
-    """Result of a unit, for its c policies.
-
-    Attributes:
-        curves: (c, T, 2) steps and mean return on the training contexts, during training.
-    """
+    """Result of a unit, for its c policies."""
 
     shapes: ClassVar[Mapping[str, Shape]] = {**Rows.shapes, "curves": ("policies", "times", 2)}
 
@@ -258,9 +254,6 @@ def compute_region_unit(
     """Train and evaluate once; the same arguments give the same rows.
 
     Policies that others start from are written to the directory.
-
-    Raises:
-        TrainingError: If it failed.
     """
 
     def job(number: int) -> TrainingJob:
