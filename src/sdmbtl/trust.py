@@ -96,11 +96,7 @@ class StudyTrust:
                 mark.touch(mode=0o600)
 
     def check(self) -> None:
-        """Refuse code that is not trusted.
-
-        Raises:
-            StudyError: If the study names code, was not made here and is not trusted.
-        """
+        """Refuse code that is not trusted."""
         if not self.holds:
             refuse_untrusted(
                 f"The study in {str(self.path)!r} was not made here by you, or was moved or copied "
@@ -114,17 +110,7 @@ class StudyTrust:
 def refuse_untrusted(
     owner: str, code: Sequence[str], way_out: str, *, error: type[SdmbtlError]
 ) -> None:
-    """Refuse data that name code; nothing happens if none is named.
-
-    Args:
-        owner: The thing that names the code, at the beginning of the message.
-        code: Descriptions of what would be imported or called.
-        way_out: The way to trust it, at the end of the message.
-        error: Type of the error.
-
-    Raises:
-        SdmbtlError: Of the type `error`, listing the code.
-    """
+    """Refuse data that name code; nothing happens if none is named."""
     if code:
         raise error(
             f"{owner} names code that would be imported or called: {', '.join(code)}. "

@@ -238,8 +238,9 @@ class ContextSpace:
     @property
     def steps(self) -> NDArray[np.float64]:
         """(U,) grid steps that one unit of each coordinate stands for."""
-        steps = [d.steps for d in self.dimensions.values() for _ in range(d.columns)]
-        return np.array(steps, dtype=np.float64)
+        return np.array(
+            [float(d.steps) for d in self.dimensions.values() for _ in range(d.columns)]
+        )
 
     @cached_property
     def unit_targets(self) -> NDArray[np.float64]:
@@ -279,7 +280,15 @@ class ContextSpace:
             ContextError: If a dimension is unknown or missing, or has no such value.
         """
         if isinstance(context, Mapping):
-            self._check_names(context)
+            for name in context:
+                if name not in self.dimensions:
+                    raise ContextError(
+                        f"Unknown dimension {name!r}; this space has {list(self.names)}."
+                        f"{did_you_mean(name, self.names)}"
+                    )
+            missing = [name for name in self.names if name not in context]
+            if missing:
+                raise ContextError(f"A context needs every dimension. {missing[0]!r} is missing.")
             values: list[object] = [context[name] for name in self.names]
         elif isinstance(context, str | bytes) or not isinstance(context, Iterable):
             raise ContextError(
@@ -560,17 +569,6 @@ class ContextSpace:
                     f"scale from {d.low:g} to {d.high:g}. Use scale='steps' or 'log', or drop one "
                     "of them."
                 )
-
-    def _check_names(self, context: Mapping[str, object]) -> None:
-        unknown = [name for name in context if name not in self.dimensions]
-        if unknown:
-            raise ContextError(
-                f"Unknown dimension {unknown[0]!r}; this space has {list(self.names)}."
-                f"{did_you_mean(unknown[0], self.names)}"
-            )
-        missing = [name for name in self.names if name not in context]
-        if missing:
-            raise ContextError(f"A context needs every dimension. {missing[0]!r} is missing.")
 
     def _keeps_constants(self, vector: NDArray[np.float64]) -> bool:
         """Return whether dimensions of a single value have it; unit coordinates cannot tell."""

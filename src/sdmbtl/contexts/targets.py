@@ -43,7 +43,12 @@ def listed_targets(space: ContextSpace, targets: Any) -> NDArray[np.float64]:
     check_int("number of targets", len(rows), low=1, high=MAX_COUNT, error=ContextError)
     array = _plain_numbers(rows, space.n_dimensions)
     if array is None:
-        array = np.array(_one_by_one(space, rows))
+        array = np.empty((len(rows), space.n_dimensions))
+        for number, row in enumerate(rows):
+            try:
+                array[number] = space.vector(row)
+            except ContextError as error:
+                raise ContextError(f"Target {number}: {error}") from None
     _check_bounds(space, array)
     return array
 
@@ -96,16 +101,6 @@ def _plain_numbers(rows: Any, dimensions: int) -> NDArray[np.float64] | None:
         return None
     array = np.array(rows, dtype=np.float64)
     return array if np.isfinite(array).all() else None
-
-
-def _one_by_one(space: ContextSpace, rows: Any) -> list[NDArray[np.float64]]:
-    vectors = []
-    for number, row in enumerate(rows):
-        try:
-            vectors.append(space.vector(row))
-        except ContextError as error:
-            raise ContextError(f"Target {number}: {error}") from None
-    return vectors
 
 
 def _check_bounds(space: ContextSpace, array: NDArray[np.float64]) -> None:

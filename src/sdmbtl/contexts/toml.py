@@ -84,9 +84,13 @@ def load_space(path: str | Path) -> tuple[ContextSpace, dict[str, Any]]:
     try:
         keys = ("dimensions", "returns", "targets", "splits", "run", "valid")
         _check_keys("The file", data, keys)
-        tables = data.get("dimensions")
+        tables: Any = data.get("dimensions")
         space = _space(tables, data.get("targets"), data.get("valid"), path.parent)
-        return space, {**_returns(data), **_places(tables)}
+        extras = _returns(data)
+        places = {n: {k: t[k] for k in _PLACE if k in t} for n, t in tables.items()}
+        if any(places.values()):
+            extras["dimensions"] = {name: place for name, place in places.items() if place}
+        return space, extras
     except ContextError as error:
         raise ContextError(f"{path}: {error}") from None
 
@@ -216,13 +220,6 @@ def _dimension(table: object, *, is_grid: bool) -> Dimension:
         )
     spaced = Range(**{k: v for k, v in table.items() if k not in ("discrete", *_PLACE, _DENSITY)})
     return Levels(spaced.values, scale=spaced.scale, discrete=discrete, unit=spaced.unit)
-
-
-def _places(tables: Any) -> dict[str, Any]:
-    """Return the paths and factors of dimensions of an environment, where the file has them."""
-    places = {n: {k: t[k] for k in _PLACE if k in t} for n, t in tables.items()}
-    found = {name: place for name, place in places.items() if place}
-    return {"dimensions": found} if found else {}
 
 
 def _returns(data: Mapping[str, Any]) -> dict[str, Any]:

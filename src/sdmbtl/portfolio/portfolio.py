@@ -482,21 +482,7 @@ class Portfolio:
         space, members, settings = storage.read(Path(directory))
         return cls(space, members, **settings)
 
-    def push_to_hub(self, repo_id: str, *, private: bool = False, api: Any = None) -> str:
-        """Upload the portfolio and a model card to the Hugging Face Hub.
-
-        Args:
-            repo_id: "user/name" of the repository, which is made if it does not exist.
-            private: If a new repository is private.
-            api: A `huggingface_hub.HfApi`, if not the usual one.
-
-        Returns:
-            Address of the upload.
-
-        Raises:
-            MissingPackageError: If huggingface_hub is not installed.
-        """
-        return hub.push(self, repo_id, private=private, api=api)
+    push_to_hub = hub.push
 
     @classmethod
     def load_from_hub(cls, repo_id: str, *, revision: str | None = None, api: Any = None) -> Self:
@@ -511,8 +497,10 @@ class Portfolio:
             MissingPackageError: If huggingface_hub is not installed.
             PortfolioError: If something is damaged.
         """
+        api = hub.usual_api() if api is None else api
         with TemporaryDirectory() as folder:
-            return cls.load(hub.pull(repo_id, folder, revision=revision, api=api))
+            # To a folder of its own: the cache has links, which a portfolio must not have.
+            return cls.load(api.snapshot_download(repo_id, revision=revision, local_dir=folder))
 
     # -- helpers -------------------------------------------------------------------------
 
@@ -532,10 +520,7 @@ class Portfolio:
     @property
     def _settings(self) -> dict[str, Any]:
         """Return everything but space and members that a portfolio is made with."""
-        return {
-            "family": self.family,
-            "return_range": self.return_range,
-        }
+        return {"family": self.family, "return_range": self.return_range}
 
     def _reason(
         self, member: Member, target: int | None, outside: NDArray[np.float64] | None

@@ -215,7 +215,14 @@ class Selector(ABC):
                 "was reported, or tell its context with repeat=True if it was trained once more."
             )
         if found is None:
-            found = self._warm_start(self._as_source(trial))  # type: ignore[arg-type]
+            source = self._as_source(trial)  # type: ignore[arg-type]
+            if source.vector not in self.space:
+                raise ContextError(
+                    f"{self.space.context(source.vector)} lies outside the context space "
+                    f"{self.space.bounds}. Check its units, or make the space wider."
+                )
+            reported = Proposal(source, "reported", "Trained without being asked for.")
+            found = self._new_trial(self.history, reported)
         checked, own = self._checked_returns(found, row, status, source_return)
         return found.replaced(reason, status=status, row=checked, source_return=own)
 
@@ -284,11 +291,8 @@ class Selector(ABC):
         """(N,) id of the trial with the highest expected return; -1 before the first row."""
         if not len(self.rows):
             return np.full(len(self.space), -1, dtype=np.intp)
-        return np.asarray(self._ids_of_rows()[self.expected_returns.argmax(axis=0)])
-
-    def _ids_of_rows(self) -> NDArray[np.intp]:
-        """(k,) id of the trial of each row."""
-        return np.array([t.id for t in self.trials if t.row is not None], dtype=np.intp)
+        ids = np.array([t.id for t in self.trials if t.row is not None], dtype=np.intp)
+        return np.asarray(ids[self.expected_returns.argmax(axis=0)])
 
     @property
     def performance(self) -> float:
@@ -422,15 +426,6 @@ class Selector(ABC):
             model=proposal.model,
             numbers={name: float(value) for name, value in proposal.numbers.items()},
         )
-
-    def _warm_start(self, source: Source) -> Trial:
-        if source.vector not in self.space:
-            raise ContextError(
-                f"{self.space.context(source.vector)} lies outside the context space "
-                f"{self.space.bounds}. Check its units, or make the space wider."
-            )
-        proposal = Proposal(source, "reported", "Trained without being asked for.")
-        return self._new_trial(self.history, proposal)
 
     def _find(self, trial: TrialLike, *, repeat: bool, forgotten: bool = False) -> Trial | None:
         """The trial a caller means; None for a context that is new, or trained once more."""

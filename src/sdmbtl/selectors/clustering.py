@@ -14,7 +14,6 @@ from numpy.typing import NDArray
 
 from sdmbtl.contexts import ContextSpace
 from sdmbtl.selectors.acquisition import mean_improvement
-from sdmbtl.selectors.history import History
 from sdmbtl.transfer.gap import PIECE, SeparableGap
 
 #: A target belongs to a new centroid if it comes nearer by more than rounding.
@@ -41,11 +40,6 @@ class NearestDistances:
     def loss(self) -> float:
         """Mean distance of a target to its nearest centroid; infinite without any."""
         return float(self.space.mean(self.distances)) if len(self.centroids) else np.inf
-
-    def is_extended_by(self, history: History, centroids: NDArray[np.float64]) -> bool:
-        """Return whether `centroids` (k, D) are these, and perhaps some more."""
-        known = len(self.centroids)
-        return history.space is self.space and np.array_equal(centroids[:known], self.centroids)
 
     def extend(self, centroids: NDArray[np.float64]) -> None:
         """Add the centroids (k, D) beyond those known, in unit coordinates."""
@@ -106,26 +100,29 @@ class RestartSearch:
         self._steps: dict[bytes, tuple[float, NDArray[np.float64]]] = {}
         codes = [np.unique(column, return_inverse=True) for column in nearest.space.unit_targets.T]
         self._levels = [levels for levels, _ in codes]
-        self._membership = [_one_hot(code, len(levels)) for levels, code in codes]
+        #: For each dimension the (L, N) matrix of which target has which value.
+        self._membership = [
+            scipy.sparse.csr_array(
+                (np.ones(len(code)), (code.ravel(), np.arange(len(code)))),
+                shape=(len(levels), len(code)),
+            )
+            for levels, code in codes
+        ]
 
     def best_first(self) -> Iterator[tuple[NDArray[np.float64], float]]:
         """Yield the end points of all searches with their gains, best first."""
-        self._evaluate_all()
+        frontier = {point.tobytes(): point for point in self.starts}
+        while frontier:  # every point that some search visits
+            gains, following = self._evaluated(np.array(list(frontier.values())))
+            steps = zip(gains.tolist(), following, strict=True)
+            self._steps.update(zip(frontier, steps, strict=True))
+            frontier = {p.tobytes(): p for p in following if p.tobytes() not in self._steps}
         ends: dict[bytes, tuple[float, NDArray[np.float64]]] = {}
         for start in self.starts:
             point, gain = self._followed(start)
             ends.setdefault(point.tobytes(), (gain, point))
         order = sorted(ends.values(), key=_preference)
         yield from ((point, gain) for gain, point in order)
-
-    def _evaluate_all(self) -> None:
-        """Evaluate every point that some search visits."""
-        frontier = {point.tobytes(): point for point in self.starts}
-        while frontier:
-            gains, following = self._evaluated(np.array(list(frontier.values())))
-            steps = zip(gains.tolist(), following, strict=True)
-            self._steps.update(zip(frontier, steps, strict=True))
-            frontier = {p.tobytes(): p for p in following if p.tobytes() not in self._steps}
 
     def _evaluated(
         self, points: NDArray[np.float64]
@@ -172,12 +169,6 @@ class RestartSearch:
             point, gain, after = after, next_gain, beyond
             visited.add(point.tobytes())
         return point, gain
-
-
-def _one_hot(codes: NDArray[np.intp], n_levels: int) -> scipy.sparse.csr_array:
-    """(L, N) sparse matrix: which target has which value."""
-    entries = (np.ones(len(codes)), (codes.ravel(), np.arange(len(codes))))
-    return scipy.sparse.csr_array(entries, shape=(n_levels, len(codes)))
 
 
 def _preference(end: tuple[float, NDArray[np.float64]]) -> tuple[float, ...]:

@@ -65,8 +65,7 @@ class GeneralistFirstSelector(Selector):
             above 90 % of the range of returns.
         reported_parents: Let policies that were only reported be parents. A study that trains has
             no weights of those.
-        sampling: From how many targets on choices are computed on a sample of them, and how
-            large it is, also as its settings; None for all targets always.
+        sampling: Sampling of very many targets, or its settings; None to compare all of them.
     """
 
     name: ClassVar[str] = "generalist-first"
@@ -162,9 +161,13 @@ class GeneralistFirstSelector(Selector):
         for trial in latest.values():
             source = self.space.whole(trial.id, self._run_steps, trial.source.sees_context)
             if not history.is_taken(source):
-                share = self.model.share_of_whole(
-                    [run for number, run in runs.items() if self._same_line(history, number, trial)]
-                )
+                of_kind = [
+                    run
+                    for number, run in runs.items()
+                    if self._is_whole(history.trials[number])
+                    and history.trials[number].source.sees_context == trial.source.sees_context
+                ]
+                share = self.model.share_of_whole(of_kind)
                 row = history.expected_returns[history.row_of(trial.id)]
                 after = row + share * np.maximum(ceiling - row, 0.0)
                 rise = np.maximum(after - best, 0.0)
@@ -299,11 +302,6 @@ class GeneralistFirstSelector(Selector):
     def _is_whole(self, trial: Trial) -> bool:
         """Return whether a policy is for the whole space, and was not chosen as a specialist."""
         return trial.strategy != "specialist" and self.space.is_whole(trial.source)
-
-    def _same_line(self, history: History, number: int, trial: Trial) -> bool:
-        """Return whether a run is a policy for the whole space of the same kind as another."""
-        run = history.trials[number]
-        return self._is_whole(run) and run.source.sees_context == trial.source.sees_context
 
     def _parents(self, history: History) -> list[Trial]:
         """Finished trials whose policies can be the start of others."""

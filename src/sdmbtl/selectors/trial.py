@@ -207,7 +207,10 @@ class Trial:
         if reason is not None and not isinstance(reason, str):
             raise SelectorError(f"The 'reason' must be a text. Got {short_text(reason)} instead.")
         after = self.updated(**{"episodes": None, **changes})
-        if self.row is None or (after.row is not None and _holds(after.row, self.row)):
+        if self.row is None:
+            return after
+        known = ~np.isnan(self.row)
+        if after.row is not None and np.array_equal(after.row[known], self.row[known]):
             return after
         before = EarlierRow(self.row, self.source_return, after.status, reason)
         return after.updated(earlier=(*self.earlier, before))
@@ -263,12 +266,6 @@ class Trial:
                 f"{'without' if row is None else 'with'} a row."
             )
         return trial
-
-
-def _holds(row: NDArray[np.float64], earlier: NDArray[np.float64]) -> bool:
-    """Return whether a row has all the returns of an earlier one, and perhaps more."""
-    known = ~np.isnan(earlier)
-    return bool(np.array_equal(row[known], earlier[known]))
 
 
 def derived_fields(source: Source, space: ContextSpace) -> dict[str, Any]:

@@ -144,7 +144,7 @@ class ReturnModel:
         shared = [shared_changes(self.parents, self.continued, share) for share in _CONTINUED]
         shares = len(shared) if self.continued else 1
         judged = np.linspace(0, len(policy) - 1, min(_JUDGED, len(policy))).astype(np.intp)
-        away = _distances(units[judged], units[judged])
+        away = np.sqrt(squared_distances(units[judged], units[judged]))
         pairs = np.ix_(policy[judged], policy[judged])
 
         def badness(place: tuple[int, ...]) -> float:
@@ -316,13 +316,14 @@ def _descend(badness: Callable[[tuple[int, ...]], float], sizes: Sequence[int]) 
         place = best
 
 
-def _distances(one: NDArray[np.float64], other: NDArray[np.float64]) -> NDArray[np.float64]:
-    squares = (one**2).sum(axis=1)[:, None] + (other**2).sum(axis=1) - 2 * one @ other.T
-    return np.asarray(np.sqrt(np.maximum(squares, 0.0)))
+def squared_distances(one: NDArray[np.float64], other: NDArray[np.float64]) -> NDArray[np.float64]:
+    """(len(one), len(other)) squared Euclidean distances."""
+    squares = (one**2).sum(axis=1)[:, None] + (other**2).sum(axis=1) - 2.0 * one @ other.T
+    return np.asarray(np.maximum(squares, 0.0))
 
 
 def _kernel(
     one: NDArray[np.float64], other: NDArray[np.float64], length: float
 ) -> NDArray[np.float64]:
     """(n, m) exponential kernel between points in unit coordinates."""
-    return np.asarray(np.exp(-_distances(one, other) / length))
+    return np.asarray(np.exp(-np.sqrt(squared_distances(one, other)) / length))

@@ -225,8 +225,9 @@ def _numbers(given: Any, space: ContextSpace) -> NDArray[np.float64]:
         is_list = isinstance(given, list | tuple)
         array: NDArray[Any] = np.array(given, dtype=object) if is_list else np.asarray(given)
         if array.dtype.kind == "O":
-            if not all(map(_is_number, array.ravel())):
-                raise TypeError("not all of them are numbers")
+            for value in array.ravel():
+                if isinstance(value, bool | np.bool_) or not hasattr(value or 0.0, "__float__"):
+                    raise TypeError("not all of them are numbers")
         elif array.dtype.kind not in "fiu":
             raise TypeError("not numbers")
         return np.array(array, dtype=np.float64)
@@ -235,10 +236,6 @@ def _numbers(given: Any, space: ContextSpace) -> NDArray[np.float64]:
             f"A row must hold one number for each of the {len(space)} targets. "
             f"Got {short_text(given)} instead."
         ) from None
-
-
-def _is_number(value: object) -> bool:
-    return value is None or (hasattr(value, "__float__") and not isinstance(value, bool | np.bool_))
 
 
 def _by_index(series: Any, space: ContextSpace) -> NDArray[np.float64]:

@@ -25,18 +25,19 @@ from sdmbtl.checks import check_int, known_name
 from sdmbtl.environments.checks import check_spaces_are_constant
 from sdmbtl.environments.contextual import close_quietly
 from sdmbtl.environments.family import EnvironmentFamily
+from sdmbtl.environments.flattening import FlatObservations
 from sdmbtl.errors import PolicyError, PortfolioError, TrainingError
 from sdmbtl.policies import MlpPolicy
 from sdmbtl.policies.action_code import ActionCode
 from sdmbtl.policies.distilled import DistilledPolicy
 from sdmbtl.portfolio import Portfolio
-from sdmbtl.portfolio.distillation.episodes import AT_ONCE, GymnasiumPlayer, JaxPlayer, Player
+from sdmbtl.portfolio.distillation.episodes import AT_ONCE, GymnasiumPlayer, JaxPlayer
 from sdmbtl.portfolio.distillation.learner import LearnerState, Lesson, compile_learner
 from sdmbtl.portfolio.distillation.network import (
     Knowledge,
     Scaling,
     Student,
-    student_form,
+    StudentForm,
 )
 from sdmbtl.portfolio.member import Actor, ContextPolicy
 from sdmbtl.seeds import episode_seed, seed_sequence
@@ -186,15 +187,16 @@ class Distiller:
         check_spaces_are_constant(family, self.space)
         env = family.make(self.space.middle())
         dimensions = self.space.dimensions if context == "told" else None
-        self.form = student_form(env.observation_space, env.action_space, dimensions)
+        actions = ActionCode(env.action_space)
+        self.form = StudentForm(FlatObservations(env.observation_space), actions, dimensions)
         close_quietly(env)
         start_backend()
         functional = family.functional()
-        self.player: Player
-        if functional is not None:
-            self.player = JaxPlayer(functional, self.space, self.form, max_episode_steps)
-        else:
-            self.player = GymnasiumPlayer(family, self.space, self.form, max_episode_steps)
+        self.player = (
+            GymnasiumPlayer(family, self.space, self.form, max_episode_steps)
+            if functional is None
+            else JaxPlayer(functional, self.space, self.form, max_episode_steps)
+        )
         self._learner = compile_learner(self.form.code.sizes, self.form.memory)
 
     def run(
@@ -208,7 +210,9 @@ class Distiller:
             checkpoint: File from which a killed run continues, to the same student.
         """
         steps = check_int("steps", steps, low=1, error=PortfolioError)
-        state = self._begin()
+        weights = self.form.begin(np.random.default_rng(seed_sequence(self.seed, "student")))
+        scaling = Scaling(jnp.zeros(self.form.n_inputs), jnp.ones(self.form.n_inputs))
+        state = DistillState(self._learner.start(weights), scaling, Student(weights, scaling))
         saved = None if checkpoint is None else checkpoint.load()
         if saved is not None:
             state.restore(saved)
@@ -239,14 +243,6 @@ class Distiller:
             returns[some] = [episode.total for episode in played]
             steps += sum(map(len, played))
         return Evaluation(returns.reshape(-1, episodes), steps=steps)
-
-    def _begin(self) -> DistillState:
-        """Return the state before the first episode, with an untrained student."""
-        rng = np.random.default_rng(seed_sequence(self.seed, "student"))
-        weights = self.form.begin(rng)
-        size = self.form.n_inputs
-        scaling = Scaling(jnp.zeros(size), jnp.ones(size))
-        return DistillState(self._learner.start(weights), scaling, Student(weights, scaling))
 
     def _play_round(self, state: DistillState) -> None:
         """Play a round of episodes, measure the student by them, and learn."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from typing import Any, NamedTuple, Protocol
+from typing import Any, NamedTuple
 
 import jax
 import jax.numpy as jnp
@@ -44,20 +44,8 @@ class Episode(NamedTuple):
         return len(self.inputs)
 
 
-class Player(Protocol):
-    """Plays a student in the environments of a family."""
-
-    def play(
-        self,
-        policy: DistilledPolicy,
-        contexts: NDArray[np.float64],
-        seeds: Sequence[int],
-    ) -> list[Episode]:
-        """Play one episode in each of (n, D) contexts; each follows from its seed alone."""
-
-
 class JaxPlayer:
-    """Plays in environments that are pure functions; everything is compiled. See `Player`."""
+    """Plays in environments that are pure functions; everything is compiled."""
 
     def __init__(
         self,
@@ -71,12 +59,9 @@ class JaxPlayer:
         self._play = jax.jit(self._play_all)
 
     def play(
-        self,
-        policy: DistilledPolicy,
-        contexts: NDArray[np.float64],
-        seeds: Sequence[int],
+        self, policy: DistilledPolicy, contexts: NDArray[np.float64], seeds: Sequence[int]
     ) -> list[Episode]:
-        """Play one episode in each of (n, D) contexts."""
+        """Play one episode in each of (n, D) contexts; each follows from its seed alone."""
         parameters = self._environment.parameters(self._space.names, contexts)
         extra = first_extra(self._form, self._space, contexts)
         keys = np.stack([np.asarray(jax.random.PRNGKey(seed % 2**32)) for seed in seeds])
@@ -135,7 +120,7 @@ _Carry = tuple[Any, jax.Array, jax.Array, jax.Array, jax.Array]
 
 
 class GymnasiumPlayer:
-    """Plays in Gymnasium environments, which Python steps one after another. See `Player`."""
+    """Plays in Gymnasium environments, which Python steps one after another."""
 
     def __init__(
         self,
@@ -150,12 +135,9 @@ class GymnasiumPlayer:
         self._endless_after = endless_after
 
     def play(
-        self,
-        policy: DistilledPolicy,
-        contexts: NDArray[np.float64],
-        seeds: Sequence[int],
+        self, policy: DistilledPolicy, contexts: NDArray[np.float64], seeds: Sequence[int]
     ) -> list[Episode]:
-        """Play one episode in each of (n, D) contexts."""
+        """Play one episode in each of (n, D) contexts; each follows from its seed alone."""
         state = np.zeros((len(contexts), policy.state_size), np.float32)
         if not self._form.memory:
             state[:] = first_extra(self._form, self._space, contexts)

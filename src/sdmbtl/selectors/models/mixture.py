@@ -8,6 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from sdmbtl.checks import known_name
 from sdmbtl.contexts.weights import weighted_mean
 from sdmbtl.errors import ModelError
 from sdmbtl.selectors.acquisition import expected_improvement
@@ -61,7 +62,10 @@ class ModelMixture:
     """
 
     def __init__(self, models: Sequence[RowModel | str]) -> None:
-        self.models = tuple(_made(model) for model in models)
+        for model in models:
+            if not isinstance(model, RowModel):
+                known_name("model", model, MODELS, error=ModelError)
+        self.models = tuple(m if isinstance(m, RowModel) else MODELS[m]() for m in models)
         names = [model.name for model in self.models]
         if not names or len(set(names)) < len(names):
             raise ModelError(f"Models must have different names. Got {names}.")
@@ -203,11 +207,3 @@ class ModelMixture:
         errors = np.sum([outcome.errors for outcome in self.outcomes], axis=0)
         variances = np.sum([outcome.variances for outcome in self.outcomes], axis=0)
         return np.asarray(np.maximum(errors, self._known.least_variance) / variances)
-
-
-def _made(model: RowModel | str) -> RowModel:
-    if isinstance(model, RowModel):
-        return model
-    if model not in MODELS:
-        raise ModelError(f"Unknown model {model!r}; known: {', '.join(MODELS)}.")
-    return MODELS[model]()

@@ -5,15 +5,15 @@ from __future__ import annotations
 import math
 from abc import ABC, abstractmethod
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import Any, ClassVar, get_args
 
 import numpy as np
 from numpy.typing import NDArray
 
-from sdmbtl.checks import check_float
+from sdmbtl.checks import check_float, known_name
 from sdmbtl.errors import StructureError
 from sdmbtl.transfer import ObservedRows, Slopes
-from sdmbtl.transfer.slopes import RunningPairSums, SlopeMethod, check_method
+from sdmbtl.transfer.slopes import RunningPairSums, SlopeMethod
 
 
 @dataclass(frozen=True)
@@ -120,13 +120,12 @@ class SlopeCriterion(Criterion):
         majority: float = 0.5,
         symmetry: float | None = 3.0,
     ) -> None:
-        self.method = check_method(method)
+        known_name("method", method, get_args(SlopeMethod), error=StructureError)
+        self.method = method
         self.majority = check_float("majority", majority, low=0, error=StructureError)
-        self.symmetry = (
-            None
-            if symmetry is None
-            else check_float("symmetry", symmetry, low=1, error=StructureError)
-        )
+        self.symmetry = symmetry
+        if symmetry is not None:
+            self.symmetry = check_float("symmetry", symmetry, low=1, error=StructureError)
         self._sums = RunningPairSums()
 
     def evaluate(self, rows: ObservedRows) -> CriterionResult:

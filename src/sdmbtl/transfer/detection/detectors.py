@@ -145,13 +145,6 @@ _CRITERIA: dict[str, type[Criterion]] = {
 }
 
 
-def make_criterion(given: CriterionLike) -> Criterion:
-    """Make a criterion from its name, or from what its `describe()` returns."""
-    if isinstance(given, Criterion):
-        return given
-    return made_from_json("criterion", given, _CRITERIA, StructureError)
-
-
 def make_detector(given: DetectorLike) -> Detector:
     """Make a detector from its name, or from what its `describe()` returns.
 
@@ -182,4 +175,11 @@ def _mountain_detector(criteria: Sequence[CriterionLike] | None = None) -> Mount
         raise StructureError(
             f"The 'criteria' of a detector must be a list. Got {short_text(criteria)} instead."
         )
-    return MountainDetector([make_criterion(one) for one in criteria])
+    return MountainDetector(
+        [
+            one
+            if isinstance(one, Criterion)
+            else made_from_json("criterion", one, _CRITERIA, StructureError)
+            for one in criteria
+        ]
+    )
