@@ -169,7 +169,7 @@ class TestPrioritised:
         for seed in range(20):
             drawn = GRID.draw(source, 8, np.random.default_rng(seed), returns)
             assert len(drawn) == 8
-            known = [GRID.index(context) for context in drawn[: min(4, inside.sum())]]
+            known = [GRID.find(context) for context in drawn[: min(4, inside.sum())]]
             assert inside[known].all()
 
     def test_without_replacement_by_weights_that_fall_with_the_rank(self):
@@ -194,7 +194,7 @@ class TestDiscrete:
         source = Source.at(self.SPACE.targets[target], width)
         drawn = self.SPACE.draw(source, n, np.random.default_rng(seed))
         inside = np.flatnonzero(self.SPACE.targets_in(source))
-        indices = [self.SPACE.index(context) for context in drawn]
+        indices = [self.SPACE.find(context) for context in drawn]
         counts = np.bincount(indices, minlength=len(self.SPACE))
         assert len(indices) == n
         assert not counts[np.setdiff1d(np.arange(len(self.SPACE)), inside)].any()

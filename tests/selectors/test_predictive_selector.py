@@ -182,7 +182,7 @@ class TestRemainingGain:
         run_rounds(selector, matrix, 5)
         choice = selector.next_trials(1)[0]
         left = 0.5 * choice.expected_gain
-        selector.return_range = (-1e9, selector.rows.best.mean() + left)
+        selector.history.return_range = (-1e9, selector.rows.best.mean() + left)
         assert selector.remaining_gain() == pytest.approx(left)
         bounded = selector.ask()
         assert bounded.expected_gain == pytest.approx(left)

@@ -432,22 +432,6 @@ class ContextSpace:
     def _lookup(self) -> TargetLookup:
         return TargetLookup(self.targets)
 
-    def index(self, context: ContextLike) -> int:
-        """Index of the target equal to a context.
-
-        Raises:
-            ContextError: If the context is not a target; the message names the nearest one.
-        """
-        index = self.find(context)
-        if index is None:
-            near = self.nearest(context)
-            raise ContextError(
-                f"{short_text(context)} is not a target. The nearest is "
-                f"{shown_context(self.target(near))} (index {near}); use nearest() if that one is "
-                "meant."
-            )
-        return index
-
     def __contains__(self, context: ContextLike) -> bool:
         """Return whether a context lies in the box X and is valid."""
         vector = self._vector(context)

@@ -58,12 +58,6 @@ class TargetSampling:
             )
         return cls(**given)
 
-    def sample(self, space: ContextSpace, seed: int) -> TargetSample | None:
-        """The sample of a space; None if it has so few targets that all of them are used."""
-        if len(space) <= self.exact_up_to:
-            return None
-        return TargetSample(space, self.size, seed)
-
 
 #: What selectors do unless they are told otherwise.
 USUAL_SAMPLING = TargetSampling()

@@ -241,15 +241,6 @@ class Selector(ABC):
     # -- what is known -----------------------------------------------------------------------
 
     @property
-    def return_range(self) -> tuple[float, float] | None:
-        """Lowest and highest return there is, if known; see `History`."""
-        return self.history.return_range
-
-    @return_range.setter
-    def return_range(self, known: tuple[float, float] | None) -> None:
-        self.history.return_range = known
-
-    @property
     def rows(self) -> ObservedRows:
         """The observed rows, in the order of their trials."""
         return self.history.rows
@@ -353,7 +344,7 @@ class Selector(ABC):
 
     def load_trials(self, trials: Iterable[Trial]) -> None:
         """Continue from these trials, in the order of their ids."""
-        self.history = History(self.space, self.seed, trials, self.return_range)
+        self.history = History(self.space, self.seed, trials, self.history.return_range)
 
     def _identity(self) -> dict[str, Any]:
         return {
@@ -376,7 +367,9 @@ class Selector(ABC):
 
     @cached_property
     def _sample(self) -> TargetSample | None:
-        return None if self.sampling is None else self.sampling.sample(self.space, self.seed)
+        if self.sampling is None or len(self.space) <= self.sampling.exact_up_to:
+            return None
+        return TargetSample(self.space, self.sampling.size, self.seed)
 
     def _seen(self) -> History:
         """Return what the selector computes with: the history, perhaps that of a sample."""

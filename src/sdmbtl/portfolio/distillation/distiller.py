@@ -31,7 +31,7 @@ from sdmbtl.policies import MlpPolicy
 from sdmbtl.policies.action_code import ActionCode
 from sdmbtl.policies.distilled import DistilledPolicy
 from sdmbtl.portfolio import Portfolio
-from sdmbtl.portfolio.distillation.episodes import AT_ONCE, GymnasiumPlayer, JaxPlayer
+from sdmbtl.portfolio.distillation.episodes import GymnasiumPlayer, JaxPlayer
 from sdmbtl.portfolio.distillation.learner import LearnerState, Lesson, compile_learner
 from sdmbtl.portfolio.distillation.network import (
     Knowledge,
@@ -48,6 +48,8 @@ from sdmbtl.training.progress import Progress, Report
 
 KNOWLEDGE = ("told", "hidden")
 
+#: Episodes that are played side by side at most, in an evaluation.
+AT_ONCE = 256
 #: Episodes of a round.
 EPISODES = 16
 #: Rounds whose episodes tell where the student loses most, and how good it is.

@@ -23,9 +23,6 @@ from sdmbtl.portfolio.distillation.network import Student, StudentForm, act_once
 from sdmbtl.training.environment_errors import name_context_in_errors
 from sdmbtl.training.rollout import endless_error
 
-#: Episodes played side by side at most.
-AT_ONCE = 256
-
 
 class Episode(NamedTuple):
     """An episode of a student.
@@ -65,19 +62,12 @@ class JaxPlayer:
         parameters = self._environment.parameters(self._space.names, contexts)
         extra = first_extra(self._form, self._space, contexts)
         keys = np.stack([np.asarray(jax.random.PRNGKey(seed % 2**32)) for seed in seeds])
-        episodes, student = [], read_policy(policy)
-        for first in range(0, len(contexts), AT_ONCE):
-            some = slice(first, first + AT_ONCE)
-            inputs, lengths, totals = map(
-                np.asarray,
-                self._play(student, parameters[some], extra[some], keys[some]),
-            )
-            size = self._environment.observation_size
-            episodes += [
-                Episode(own[:length, :size], own[:length].copy(), float(total))
-                for own, length, total in zip(inputs, lengths, totals, strict=True)
-            ]
-        return episodes
+        played = self._play(read_policy(policy), parameters, extra, keys)
+        size = self._environment.observation_size
+        return [
+            Episode(own[:length, :size], own[:length].copy(), float(total))
+            for own, length, total in zip(*map(np.asarray, played), strict=True)
+        ]
 
     def _play_all(
         self,
