@@ -121,7 +121,11 @@ class RestartSearch:
         for start in self.starts:
             point, gain = self._followed(start)
             ends.setdefault(point.tobytes(), (gain, point))
-        order = sorted(ends.values(), key=_preference)
+        # Larger gain first; of equal ones the most central, then the first by coordinates.
+        order = sorted(
+            ends.values(),
+            key=lambda end: (-round(end[0], 9), round(np.abs(end[1] - 0.5).sum(), 9), *end[1]),
+        )
         yield from ((point, gain) for gain, point in order)
 
     def _evaluated(
@@ -169,9 +173,3 @@ class RestartSearch:
             point, gain, after = after, next_gain, beyond
             visited.add(point.tobytes())
         return point, gain
-
-
-def _preference(end: tuple[float, NDArray[np.float64]]) -> tuple[float, ...]:
-    """Larger gain first; of equal ones the most central, then the first by coordinates."""
-    gain, point = end
-    return (-round(gain, 9), round(float(np.abs(point - 0.5).sum()), 9), *point.tolist())

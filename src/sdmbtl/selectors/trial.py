@@ -96,11 +96,6 @@ class EarlierRow:
     became: Status
     reason: str | None = None
 
-    @classmethod
-    def from_dict(cls, data: Mapping[str, Any], space: ContextSpace) -> EarlierRow:
-        """Read back what `as_json` gave."""
-        return cls(**{**data, "row": as_row(data["row"], space)})
-
 
 @dataclass(frozen=True)
 class Trial:
@@ -255,7 +250,9 @@ class Trial:
                 **derived_fields(source, space),
                 "row": None if row is None else as_row(row, space),
                 "run": None if run is None else TrainingRun.from_dict(run),
-                "earlier": tuple(EarlierRow.from_dict(e, space) for e in data["earlier"]),
+                "earlier": tuple(
+                    EarlierRow(**{**e, "row": as_row(e["row"], space)}) for e in data["earlier"]
+                ),
             }
             trial = cls(**{**data, **read})
         except (KeyError, TypeError, ValueError, OverflowError) as error:

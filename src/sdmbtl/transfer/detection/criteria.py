@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from abc import ABC, abstractmethod
 from dataclasses import dataclass
 from typing import Any, ClassVar, get_args
@@ -35,19 +34,6 @@ class CriterionResult:
     threshold: float
     explanation: str
     slopes: Slopes | None = None
-
-    def to_dict(self) -> dict[str, Any]:
-        """The result as JSON data; None for a value that is infinite, which JSON has not."""
-        data: dict[str, Any] = {
-            "name": self.name,
-            "passed": self.passed,
-            "value": self.value if math.isfinite(self.value) else None,
-            "threshold": self.threshold,
-            "explanation": self.explanation,
-        }
-        if self.slopes is not None:
-            data["slopes"] = self.slopes.to_dict()
-        return data
 
 
 class Criterion(ABC):

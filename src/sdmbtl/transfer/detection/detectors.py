@@ -43,14 +43,6 @@ class Detection:
         """The slopes left and right per dimension, if a criterion estimated them."""
         return next((c.slopes for c in self.criteria if c.slopes is not None), None)
 
-    def to_dict(self) -> dict[str, Any]:
-        """The detection as JSON data."""
-        return {
-            "structure": self.structure,
-            "explanation": self.explanation,
-            "criteria": [c.to_dict() for c in self.criteria],
-        }
-
 
 class Detector(ABC):
     """The paper's `Detect`: observed rows in, structure with its evidence out."""
