@@ -31,6 +31,11 @@ class StudyTrust:
         identity: Data that tell the study from others: its origin and its configuration.
         given: True if the user named the code just now, or trusts it.
         selector: Recorded name of the selector.
+
+    Attributes:
+        code: Descriptions of what would be imported or called.
+        names_selector: True if the selector is code of somebody's own, which opening the study
+            imports.
     """
 
     def __init__(
@@ -42,25 +47,13 @@ class StudyTrust:
         given: bool,
         selector: str = "",
     ) -> None:
-        self.path = path
-        self._family, self._selector = family, selector
-        self._identity = identity
-        self._given = given
+        self.path, self._identity, self._given = path, identity, given
+        self.names_selector = ":" in selector
+        self.code = [f"the selector {selector!r}"] if self.names_selector else []
+        if family is not None:
+            from sdmbtl.environments.registry import code_of_family
 
-    @property
-    def code(self) -> list[str]:
-        """Descriptions of what would be imported or called."""
-        selector = [f"the selector {self._selector!r}"] if self.names_selector else []
-        if self._family is None:
-            return selector
-        from sdmbtl.environments.registry import code_of_family
-
-        return selector + code_of_family(self._family)
-
-    @property
-    def names_selector(self) -> bool:
-        """True if the selector is code of somebody's own, which opening the study imports."""
-        return ":" in self._selector
+            self.code += code_of_family(family)
 
     @property
     def holds(self) -> bool:

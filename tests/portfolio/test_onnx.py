@@ -62,7 +62,7 @@ def test_a_portfolio_with_more_returns_than_its_model_uses():
         for number, returns in enumerate(rng.normal(size=(2, 900, 3)))
     ]
     portfolio = Portfolio(space, members)
-    assert portfolio.model.kernel_sum().is_subset
+    assert portfolio.model.fit.is_subset
     contexts = space.targets[::7]
     observations = rng.normal(size=(len(contexts), 2)).astype(np.float32)
     assert_same_actions(portfolio, contexts, observations)

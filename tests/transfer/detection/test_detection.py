@@ -142,7 +142,7 @@ class TestSmallVariance:
         result = SmallVarianceCriterion().evaluate(partial)
         assert result.value == math.inf
         assert result.passed is False
-        assert json.loads(json.dumps(result.to_dict(), allow_nan=False))["value"] is None
+        assert json.loads(json.dumps(as_json(result), allow_nan=False))["value"] is None
 
     def test_equality_does_not_pass(self):
         space = ContextSpace(a=range(2))
