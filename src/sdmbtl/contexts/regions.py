@@ -169,19 +169,11 @@ def draw(
             region are then targets where they are low, drawn by rank.
     """
     n = check_int("n", n, low=1, high=MAX_COUNT, error=ContextError)
-    if returns is None or source.is_point:
-        return _draw_weighted(space, source, n, rng)
-    inside = np.flatnonzero(targets_in(space, source) & ~np.isnan(returns))
-    weights = None if space.weights is None else space.weights[inside]
-    again = inside[draw_lowest(returns[inside], n // 2, rng, weights)]
-    rest = _draw_weighted(space, source, n - len(again), rng)
-    return np.vstack([space.targets[again], rest])
-
-
-def _draw_weighted(
-    space: ContextSpace, source: Source, n: int, rng: np.random.Generator
-) -> NDArray[np.float64]:
-    """(m, D) contexts to train on: of a point its own, of a region n, by the targets' weights."""
+    if returns is not None and not source.is_point:
+        inside = np.flatnonzero(targets_in(space, source) & ~np.isnan(returns))
+        weights = None if space.weights is None else space.weights[inside]
+        again = inside[draw_lowest(returns[inside], n // 2, rng, weights)]
+        return np.vstack([space.targets[again], draw(space, source, n - len(again), rng)])
     if space.weights is None or source.is_point:
         return _draw_evenly(space, source, n, rng)
     if space.is_grid:  # also between the targets, by the weight of the nearest one

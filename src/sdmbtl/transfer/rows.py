@@ -74,7 +74,8 @@ class ObservedRows:
         #: (k,) J(pi_x, x): from the row if the source is a target, otherwise as given, otherwise
         #: the return on the nearest target; NaN where that was not evaluated.
         self.source_returns: NDArray[np.float64] = np.where(np.isnan(own), nearest, own)
-        self._freeze()
+        for name in _ARRAYS:  # selectors keep what they derive from rows
+            getattr(self, name).setflags(write=False)
 
     def __len__(self) -> int:
         return len(self.returns)
@@ -88,14 +89,10 @@ class ObservedRows:
         rows = object.__new__(ObservedRows)  # these are checked already
         rows.space = self.space
         for name in _ARRAYS:
-            setattr(rows, name, np.concatenate([getattr(self, name), getattr(one, name)]))
-        rows._freeze()
+            array = np.concatenate([getattr(self, name), getattr(one, name)])
+            array.setflags(write=False)
+            setattr(rows, name, array)
         return rows
-
-    def _freeze(self) -> None:
-        """Selectors keep what they derive from rows, so rows must not change."""
-        for name in _ARRAYS:
-            getattr(self, name).setflags(write=False)
 
     def continues(self, earlier: ObservedRows) -> bool:
         """Return whether these are the earlier rows, unchanged, and perhaps some more."""
