@@ -358,8 +358,10 @@ def dimension_from_dict(data: Mapping[str, Any]) -> Dimension:
     """Read a dimension back from `Dimension.to_dict`."""
     unit = data.get("unit")
     if "values" in data:
+        if all(isinstance(value, str) for value in data["values"]):
+            return Categories(data["values"])
         discrete = data.get("discrete", False)
-        return dimension_of(data["values"], data.get("scale"), discrete, unit)
+        return Levels(data["values"], data["scale"], discrete=discrete, unit=unit)
     return Interval(data["low"], data["high"], scale=data["scale"], unit=unit)
 
 
