@@ -171,9 +171,9 @@ def test_told_rows_and_new_dimension(tmp_path):
     study.extend(new, defaults={"wind": 5.0})
     for trial, row in zip(study.trials, ([1, 2, 3, 4], [4, 3, np.nan, 1]), strict=True):
         for number, target in enumerate(space):
-            np.testing.assert_equal(trial.row[new.index({**target, "wind": 5.0})], row[number])
+            np.testing.assert_equal(trial.row[new.find({**target, "wind": 5.0})], row[number])
     assert study.trials[0].context == {"wind": 5.0, "ground": "road", "mass": 1.0}
-    assert study.trials[0].index == new.index(study.trials[0].context)
+    assert study.trials[0].index == new.find(study.trials[0].context)
     assert study.ask().context["mass"] in (1.0, 2.0, 4.0)
 
 

@@ -825,7 +825,7 @@ def test_portfolio_of_a_study(finished, tmp_path):
     assert loaded.choose(target).policy == int(means.argmax())
     env = loaded.make_env(target)
     observation, _ = env.reset(seed=0)
-    assert loaded.act(target, observation) in (0, 1)
+    assert loaded.policy_for(target).act(observation) in (0, 1)
 
 
 def test_portfolio_of_policies_trained_elsewhere(tmp_path):

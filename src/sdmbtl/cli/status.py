@@ -182,7 +182,7 @@ def _show_structure(study: Study, *, as_json: bool) -> None:
     if as_json:
         slopes = None if detection.slopes is None else detection.slopes.to_dict()
         about = {"path": str(study.path), "policies": len(rows), "targets": len(rows.space)}
-        print_json({**about, **detection.to_dict(), "slopes": slopes})
+        print_json({**about, **vars(detection), "slopes": slopes})
         return
     lines = [f"Detected structure: {detection.structure}"]
     for criterion in detection.criteria:

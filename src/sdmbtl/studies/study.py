@@ -130,7 +130,7 @@ class Study:
         self.log = TrialLog(store, self.selector)
         self.space = self.selector.space
         self.files.changes = adapted_files(facts, self.space)
-        self.selector.return_range = self.return_range
+        self.selector.history.return_range = self.return_range
         self._was_warned = False
         #: Accepted changes of the environments, to be recorded by the next run under its lease.
         self._changes: dict[str, Any] | None = None

@@ -6,10 +6,9 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from sdmbtl.markup import html_lines, html_table
 from sdmbtl.studies.describe import status_lines
 from sdmbtl.studies.evaluation import errors_by_target
-from sdmbtl.wording import gain_figure, level_figure
+from sdmbtl.wording import gain_figure, html_lines, html_table, level_figure
 
 if TYPE_CHECKING:
     from sdmbtl.studies.study import Study
