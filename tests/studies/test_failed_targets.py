@@ -98,8 +98,8 @@ def test_missing_ones_are_filled_in_by_changed_environments_and_without_lost_pol
     assert again.evaluate_missing() == {"missing": missing, "left": 0}
     assert not list((study.path / "checkpoints").iterdir())
     again.files.path(1).unlink()
-    with again.log.write_lock():
-        again.log.record(again.trials[1].updated(row=np.full(len(SLOPES), np.nan)))
+    with again.write_lock():
+        again.store.write(again.trials[1].updated(row=np.full(len(SLOPES), np.nan)))
     assert again.evaluate_missing()["left"] == len(SLOPES), "a policy that is lost is passed over"
 
 

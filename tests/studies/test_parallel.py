@@ -399,7 +399,6 @@ def test_a_generalist_is_waited_for_only_by_what_starts_from_it(tmp_path):
         ({"jobs": 0}, "'jobs'"),
         ({"jobs": 2, "executor": "serial"}, "one task at a time"),
         ({"run_limit": 5.0}, "Give an 'executor' too"),
-        ({"jbos": 2}, "jobs"),
         ({"jobs": 2, "worker_retries": -1}, "'worker_retries'"),
     ],
 )

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from sdmbtl.errors import StudyError
 from sdmbtl.studies.describe import baseline_line
-from sdmbtl.studies.directory import has_database
+from sdmbtl.studies.store import has_database
 from sdmbtl.studies.study import Study
 from sdmbtl.wording import counted
 

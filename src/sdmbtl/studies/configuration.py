@@ -3,17 +3,17 @@
 from __future__ import annotations
 
 import json
+import secrets
 from collections.abc import Callable, Mapping
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal, NamedTuple, TypedDict
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 from sdmbtl.checks import (
     MAX_COUNT,
     check_int,
     check_return_range,
     known_name,
-    known_options,
     short_text,
 )
 from sdmbtl.contexts import ContextSpace, read_space
@@ -21,7 +21,9 @@ from sdmbtl.errors import ConfigurationError, DamagedStudyError, StudyError
 from sdmbtl.json_data import differences
 from sdmbtl.selectors import GeneralistFirstSelector, Selector, make_selector
 from sdmbtl.selectors.make import resolve_auto, split_options
-from sdmbtl.studies.environment import made_by_another_version
+from sdmbtl.software import CORE, TRAINING, versions
+from sdmbtl.studies.environment import ENVIRONMENTS, identity_of, made_by_another_version
+from sdmbtl.trust import ORIGIN
 
 if TYPE_CHECKING:
     from sdmbtl.environments import EnvironmentFamily
@@ -154,17 +156,6 @@ def _check_part(name: str, given: object, settings: str) -> None:
         )
 
 
-class StudyOptions(TypedDict, total=False):
-    """Keywords of `Study.open` but environment, space, selector and trainer; described there."""
-
-    seed: int
-    episodes: int
-    batch: int
-    retries: int
-    region_contexts: int
-    evaluate: Evaluate | None
-
-
 class Setup(NamedTuple):
     """Parts of a study, made once from its configuration.
 
@@ -178,6 +169,14 @@ class Setup(NamedTuple):
     selector: Selector
     training: TrainerSpec | None
 
+    def facts(self) -> dict[str, Any]:
+        """Return what is recorded of a new study."""
+        facts = {"configuration": asdict(self.configuration), ORIGIN: secrets.token_hex(16)}
+        if self.training is None:
+            return {**facts, "versions": versions(CORE)}
+        made = {"policies": 0, "changes": [], "identity": identity_of(self.training)}
+        return {**facts, "versions": versions((*CORE, *TRAINING)), ENVIRONMENTS: [made]}
+
 
 def set_up(
     env: str | EnvironmentFamily | Callable[..., Any] | None,
@@ -186,14 +185,13 @@ def set_up(
     return_range: tuple[float, float] | None,
     selector: Mapping[str, Any],
     trainer: Mapping[str, Any],
-    options: StudyOptions,
+    evaluate: Evaluate | None,
+    **numbers: Any,
 ) -> Setup:
     """Make what a user describes, and complete the description to a configuration.
 
     Wrong names are noticed here, and environments that cannot be made.
     """
-    known_options("a study", options, StudyOptions.__annotations__, error=StudyError)
-    numbers: dict[str, Any] = {**options}
     training: TrainerSpec | None = None
     parts: dict[str, Any] = {}
     if env is None:
@@ -207,13 +205,14 @@ def set_up(
         known_range = check_return_range(return_range, error=StudyError)
     made_trainer = None if training is None else training.make_trainer()
     chosen = _choose_selector(selector["name"], selector["options"], made_trainer)
-    if numbers.get("evaluate") is None:
+    if evaluate is None:
         regions = env is not None and chosen["name"] == GeneralistFirstSelector.name
-        numbers["evaluate"] = "chosen" if regions else "all"
+        evaluate = "chosen" if regions else "all"
     made = Configuration(
         space=targets.to_dict(),
         selector=chosen,
         return_range=None if known_range is None else list(known_range),
+        evaluate=evaluate,
         **parts,
         **numbers,
     )

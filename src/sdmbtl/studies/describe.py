@@ -7,6 +7,7 @@ import re
 from collections.abc import Sequence
 from pathlib import Path
 
+from sdmbtl.markup import html_lines, html_table
 from sdmbtl.portfolio.network import NetworkRecord
 from sdmbtl.studies.baseline import Baseline
 from sdmbtl.studies.snapshot import PolicySnapshot, StudySnapshot
@@ -255,3 +256,21 @@ def _listed(policies: Sequence[PolicySnapshot]) -> str:
     which = ", ".join(str(policy.trial.id) for policy in policies[:MOST_LISTED])
     more = ", …" if len(policies) > MOST_LISTED else ""
     return f"{'policy' if len(policies) == 1 else 'policies'} {which}{more}"
+
+
+def study_html(snapshot: StudySnapshot) -> str:
+    """Return the status and a table of the policies, for a notebook."""
+    rows = [
+        (
+            policy.trial.id,
+            policy.trained_on,
+            policy.trial.status,
+            level_figure(policy.performance, policy.coverage),
+            gain_figure(policy.gain, snapshot.known_span),
+            policy.trial.reason,
+        )
+        for policy in snapshot.rounds
+    ]
+    level = "mean best return" if snapshot.known_span is None else "coverage"
+    table = html_table(["policy", "trained on", "status", level, "gain", "why"], rows)
+    return html_lines(snapshot.path, status_lines(snapshot)) + (table if rows else "")

@@ -173,7 +173,7 @@ def _counted(study: Study) -> str:
 
 def _examine_policies(study: Study, diagnosis: Diagnosis) -> None:
     """Compare policy files with the record, and name what is pending."""
-    states = {trial.id: study.files.state(trial) for trial in study.log.trained}
+    states = {trial.id: study.files.state(trial) for trial in study.trained}
     for number, state in states.items():
         if state != "intact":
             diagnosis.add(

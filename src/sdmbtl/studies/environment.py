@@ -11,23 +11,10 @@ from sdmbtl import __version__
 from sdmbtl.errors import ConfigurationError, StudyError
 
 if TYPE_CHECKING:
-    from sdmbtl.studies.trial_log import TrialLog
     from sdmbtl.training import Trainer, TrainerSpec
 
 #: Under this name the identities are kept, the present one last.
 ENVIRONMENTS = "environments"
-
-
-def first_identity(training: TrainerSpec | None) -> dict[str, Any]:
-    """Return the facts about the environments of a new study; none if training is the caller's."""
-    if training is None:
-        return {}
-    return {ENVIRONMENTS: [{"policies": 0, "changes": [], "identity": _identify(training)}]}
-
-
-def accepted_changes(facts: Mapping[str, Any]) -> list[dict[str, Any]]:
-    """List changes of the environments, and after how many policies, in order."""
-    return [{k: r[k] for k in ("policies", "changes")} for r in recorded_environments(facts)[1:]]
 
 
 def recorded_environments(facts: Mapping[str, Any]) -> list[dict[str, Any]]:
@@ -81,12 +68,12 @@ def find_changes(
         accept: Whether edits of one's own code are accepted.
 
     Returns:
-        Changes and present identity, for `record_changes`; None if nothing has changed.
+        Changes and present identity, to be recorded; None if nothing has changed.
 
     Raises:
         ConfigurationError: If something has changed and is not accepted.
     """
-    now = _identify(training)
+    now = identity_of(training)
     changes = compare(recorded["identity"], now)
     if changes and not accept:
         raise ConfigurationError(
@@ -99,18 +86,8 @@ def find_changes(
     return {"changes": changes, "identity": now} if changes else None
 
 
-def record_changes(log: TrialLog, found: Mapping[str, Any]) -> None:
-    """Add accepted changes to the record, while no other run is at work."""
-    from sdmbtl.training import Checkpoints
-
-    new = {"policies": log.n_finished, **found}
-    with log.store.transaction():
-        log.store.set_fact(ENVIRONMENTS, [*log.store.facts()[ENVIRONMENTS], new])
-    # What was half trained in the old environments would continue in the new ones.
-    Checkpoints.of_study(log.store.path.parent).clear()
-
-
-def _identify(training: TrainerSpec) -> dict[str, Any]:
+def identity_of(training: TrainerSpec) -> dict[str, Any]:
+    """Return the identity of environments: hashes of their code and files."""
     from sdmbtl.contexts import ContextSpace
     from sdmbtl.environments.identity import identify
 

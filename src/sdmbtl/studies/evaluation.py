@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -102,7 +102,7 @@ def as_vectors(contexts: Iterable[ContextLike] | None, space: ContextSpace) -> N
 
 def count_missing(study: Study) -> int:
     """Number of returns that recorded policies lack, each of one policy on one target."""
-    known = [t for t in study.log.trained if t.status in ("finished", "failed")]
+    known = [t for t in study.trained if t.status in ("finished", "failed")]
     return sum(len(study.space) if t.row is None else int(np.isnan(t.row).sum()) for t in known)
 
 
@@ -113,3 +113,26 @@ def errors_by_target(study: Study) -> dict[int, dict[int, str]]:
         for target, error in errors.items():
             by_target.setdefault(target, {})[policy] = error
     return by_target
+
+
+def best_policies(study: Study) -> list[dict[str, Any]]:
+    """Return an entry for each target, as JSON data, in the order of a row.
+
+    Each has the `policy` with the highest `expected_return`, and `episodes`: how many of that
+    policy were played there; 0 if the return is predicted from other targets. The policy is None
+    if there is none. `failed_evaluations` counts evaluations that failed there.
+    """
+    errors, policies = errors_by_target(study), study.selector.best_trials
+    expected, played = study.selector.expected_best, study.episodes()
+    return [
+        {
+            "target": number,
+            "context": context,
+            "policy": None if policy < 0 else int(policy),
+            "expected_return": float(expected[number]),
+            "episodes": 0 if policy < 0 else int(np.isfinite(played[policy][number]).sum()),
+            "failed_evaluations": len(errors.get(number, ())),
+            "first_error": next(iter(errors.get(number, {}).values()), None),
+        }
+        for number, (context, policy) in enumerate(zip(study.space, policies, strict=True))
+    ]

@@ -286,7 +286,7 @@ def extend_study(
                 "tell, also as cancelled, and extend the study then."
             )
         setup = configuration.set_up()
-        seen = [t for t in study.log.trained if t.source.sees_context]
+        seen = [t for t in study.trained if t.source.sees_context]
         here = [t for t in seen if study.files.state(t) == "intact"]
         for trial in here:  # nothing is recorded if one of them cannot follow
             change.policy(study.files.load(trial.id))

@@ -18,8 +18,8 @@ if TYPE_CHECKING:
     from sdmbtl.contexts import ContextSpace
     from sdmbtl.execution import Executor
     from sdmbtl.selectors import Trial
-    from sdmbtl.studies.store import StudyStore
-    from sdmbtl.training import Evaluation, TrainerSpec
+    from sdmbtl.studies.study import Study
+    from sdmbtl.training import Evaluation
 
 #: Most targets to play on, episodes on each, and most steps in all.
 MOST_TARGETS, EPISODES, MOST_STEPS = 16, 2, 10_000
@@ -97,32 +97,24 @@ class RandomActions:
         return mean + STANDARD_ERRORS * float(error)
 
 
-def measure_random_actions(
-    store: StudyStore, training: TrainerSpec, space: ContextSpace, root: int, executor: Executor
-) -> None:
+def measure_random_actions(study: Study, executor: Executor) -> None:
     """Play random actions on some of the targets, once in the life of a study, and record it.
 
     It decides nothing: if an environment fails here, that is recorded, and the study continues.
-
-    Args:
-        store: The store of the study.
-        training: How its policies are trained.
-        space: Its context space.
-        root: Root of its random numbers.
-        executor: Who plays them.
     """
     from sdmbtl.training.tasks import random_actions_task
 
+    store, space = study.store, study.space
     if RANDOM_ACTIONS in store.facts():
         return
-    seed = derived_seed(root, "random actions")
+    seed = derived_seed(study.configuration.seed, "random actions")
     targets = np.arange(len(space))
     if len(targets) > MOST_TARGETS:
         rng = np.random.default_rng(seed)
         targets = np.sort(rng.choice(targets, MOST_TARGETS, replace=False))
-    how = space.targets[targets], EPISODES, MOST_STEPS, seed
+    how = study.training, space.targets[targets], EPISODES, MOST_STEPS, seed
     try:
-        played: Evaluation = executor.submit(random_actions_task, training, *how).result()
+        played: Evaluation = executor.submit(random_actions_task, *how).result()
     except Exception as error:  # noqa: BLE001 (whatever an environment may raise)
         measured: dict[str, Any] = {"error": error_text(error)}
     else:

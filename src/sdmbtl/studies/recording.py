@@ -15,16 +15,14 @@ from sdmbtl.callbacks import Callback, Event
 from sdmbtl.policies import policy_bytes
 from sdmbtl.selectors import Trial
 from sdmbtl.selectors.trial import TrainingRun
-from sdmbtl.studies.configuration import Configuration
 from sdmbtl.studies.jobs import training_run
 from sdmbtl.studies.leases import LeaseKeeper
-from sdmbtl.studies.policy_files import PolicyFiles
 from sdmbtl.studies.random_actions import no_better_warning, recorded_random_actions
 from sdmbtl.studies.row_evaluation import RowEvaluation, episodes_behind
-from sdmbtl.studies.trial_log import TrialLog
 from sdmbtl.transfer import mean_over_episodes
 
 if TYPE_CHECKING:
+    from sdmbtl.studies.study import Study
     from sdmbtl.training import Failure, Training, TrainingJob
 
 _log = logging.getLogger(__name__)
@@ -33,14 +31,9 @@ _log = logging.getLogger(__name__)
 Outcome = tuple[Trial, "TrainingJob", "Training | Failure"]
 
 #: Errors in the code of an environment, which another seed or context does not change.
-_CODE_ERRORS = re.compile(
+CODE_ERROR = re.compile(
     r"\b(Attribute|Import|ModuleNotFound|Name|NotImplemented|Syntax|Type)Error: "
 )
-
-
-def is_code_error(error: str) -> bool:
-    """Tell whether an error is one of code, so that trying again would not help."""
-    return _CODE_ERRORS.search(error) is not None
 
 
 class Recorder:
@@ -50,23 +43,13 @@ class Recorder:
     lost to another process is recorded as stale and does not count.
 
     Args:
-        log: The trials.
-        files: The policies.
-        configuration: The configuration of the study.
-        leases: Those of this run.
+        study: The study.
+        leases: Leases of this run.
         tell: Called with every `Event`.
     """
 
-    def __init__(
-        self,
-        log: TrialLog,
-        files: PolicyFiles,
-        configuration: Configuration,
-        leases: LeaseKeeper,
-        tell: Callback,
-    ) -> None:
-        self.log, self.files, self.configuration = log, files, configuration
-        self.leases, self.tell = leases, tell
+    def __init__(self, study: Study, leases: LeaseKeeper, tell: Callback) -> None:
+        self.study, self.leases, self.tell = study, leases, tell
 
     def keep_trained(self, outcomes: Sequence[Outcome], seconds: float) -> None:
         """Record the result of training, with the policy files; all of it or nothing.
@@ -78,7 +61,7 @@ class Recorder:
         from sdmbtl.training import Failure
 
         events: list[Event] = []
-        with self.log.write_lock():
+        with self.study.write_lock():
             for trial, job, result in outcomes:
                 if not self._is_ours(trial, result):
                     continue
@@ -87,7 +70,7 @@ class Recorder:
                 else:
                     events.append(Event("trained", self._trained(trial, job, result)))
             first = {(event.trial.id, "training"): seconds for event in events[:1]}
-            self.log.record(*(event.trial for event in events), seconds=first)
+            self.study.store.write(*(event.trial for event in events), seconds=first)
         for event in events:
             self.tell(event)
 
@@ -103,11 +86,11 @@ class Recorder:
             evaluation_steps=training_run(trial).evaluation_steps or int(training.evaluation_steps),
             training_return=float(training.source_return),
             curve=tuple((int(steps), float(value)) for steps, value in training.curve),
-            policy_sha256=self.files.write(trial.id, content),
+            policy_sha256=self.study.files.write(trial.id, content),
         )
         if trial.row is not None and run.policy_sha256 != training_run(trial).policy_sha256:
             # Its returns are those of another policy: it is evaluated next, also after a crash.
-            self.leases.take(trial.id, self.log.store.leases().get(trial.id))
+            self.leases.take(trial.id, self.study.store.leases().get(trial.id))
             trial = trial.replaced(
                 "another policy came out of training again",
                 status="pending",
@@ -121,7 +104,9 @@ class Recorder:
         if trial.status == "finished":
             _log.warning("Policy %d could not be trained again: %s", trial.id, failure.error)
             return trial
-        retry = failure.attempt < self.configuration.retries and not is_code_error(failure.error)
+        retry = failure.attempt < self.study.configuration.retries and not CODE_ERROR.search(
+            failure.error
+        )
         attempt = failure.attempt + 1 if retry else failure.attempt
         run = TrainingRun(attempt, (*training_run(trial).errors, failure.error))
         if not retry:
@@ -140,7 +125,7 @@ class Recorder:
         """
         returns, errors = played.known, dict(sorted(played.errors.items()))
         row = mean_over_episodes(returns)
-        with self.log.write_lock():
+        with self.study.write_lock():
             if not self._is_ours(trial, row):
                 return
             if np.isnan(row).all():
@@ -148,26 +133,26 @@ class Recorder:
                 error = f"The evaluation failed on all {len(row)} targets. The first error: {first}"
                 evaluated = self._failed(trial, error)
             else:
-                evaluated = self.log.selector.reported_trial(
+                evaluated = self.study.selector.reported_trial(
                     trial, row, source_return=played.own, correct=True
                 ).updated(run=trial.run)
             run = training_run(evaluated)
             run = replace(run, evaluation_steps=run.evaluation_steps + played.steps)
             evaluated = evaluated.updated(run=run, episodes=episodes_behind(returns))
-            self.log.record(
+            self.study.store.write(
                 evaluated,
                 episodes={} if evaluated.row is None else {trial.id: returns},
                 errors={trial.id: errors},
                 seconds={(trial.id, "evaluation"): seconds},
             )
             self.leases.give_back(trial.id)
-        self.log.store.back_up()
+        self.study.store.back_up()
         if evaluated.row is None:
             self.tell(Event("failed", evaluated))
             return
-        random = recorded_random_actions(self.log.store.facts())
-        episodes = self.configuration.episodes
-        warning = no_better_warning(evaluated, self.log.space, episodes, random)
+        random = recorded_random_actions(self.study.store.facts())
+        episodes = self.study.configuration.episodes
+        warning = no_better_warning(evaluated, self.study.space, episodes, random)
         self.tell(Event("finished", evaluated, warning=warning))
 
     def keep_lost(self, trial: Trial, error: str, retries: int) -> None:
@@ -185,20 +170,20 @@ class Recorder:
         if len(run.lost) >= retries:
             self.give_up(trial, f"WorkerLostError: {error}")
             return
-        with self.log.write_lock():
+        with self.study.write_lock():
             if not self._is_ours(trial):
                 return
             again = trial.updated(run=replace(run, lost=(*run.lost, error)))
-            self.log.record(self._with_attributes(again))
+            self.study.store.write(self._with_attributes(again))
         self.tell(Event("lost", again))
 
     def give_up(self, trial: Trial, error: str) -> None:
         """Record that a pending trial has failed."""
-        with self.log.write_lock():
+        with self.study.write_lock():
             if not self._is_ours(trial):
                 return
             failed = self._failed(trial, error)
-            self.log.record(failed)
+            self.study.store.write(failed)
             self.leases.give_back(trial.id)
         self.tell(Event("failed", failed))
 
@@ -215,14 +200,14 @@ class Recorder:
             trial: The trial as it was on record when the work began.
             result: The policy, the failure or the row, if there is one.
         """
-        now = self.log.trials[trial.id]
+        now = self.study.trials[trial.id]
         if self.leases.is_lost(trial.id):
             token = self.leases.tokens.pop(trial.id)
             if isinstance(result, np.ndarray):
-                self.log.store.record_stale_result(trial.id, token, "a row of returns", result)
+                self.study.store.record_stale_result(trial.id, token, "a row of returns", result)
             elif result is not None and hasattr(result, "source_return"):
                 what = f"a policy with a training return of {result.source_return}"
-                self.log.store.record_stale_result(trial.id, token, what)
+                self.study.store.record_stale_result(trial.id, token, what)
             _log.warning(
                 "Policy %d was given to another process, because no heartbeat of this one was "
                 "recorded. Its result here is recorded as stale and does not count.",
@@ -242,4 +227,4 @@ class Recorder:
 
     def _with_attributes(self, trial: Trial) -> Trial:
         """Return the trial with the attributes that others have attached meanwhile."""
-        return trial.updated(attributes=self.log.trials[trial.id].attributes)
+        return trial.updated(attributes=self.study.trials[trial.id].attributes)

@@ -15,7 +15,7 @@ from sdmbtl.portfolio.network import NetworkRecord
 from sdmbtl.selectors.structure_detection_selector import StructureDetectionSelector
 from sdmbtl.selectors.trial import TrainingRun, Trial
 from sdmbtl.studies.baseline import Baseline, recorded_baselines
-from sdmbtl.studies.environment import accepted_changes
+from sdmbtl.studies.environment import recorded_environments
 from sdmbtl.studies.extension import EXTENSIONS
 from sdmbtl.studies.networks import recorded_networks
 from sdmbtl.studies.random_actions import RandomActions, recorded_random_actions
@@ -256,11 +256,8 @@ def take_snapshot(study: Study) -> StudySnapshot:
         path=str(study.path),
         environment=family.get("name"),
         importable=family.get("importable", True),
-        environment_changes=accepted_changes(facts),
-        extensions=[
-            {name: event[name] for name in ("policies", "changes")}
-            for event in facts.get(EXTENSIONS, [])
-        ],
+        environment_changes=_changes(recorded_environments(facts)[1:]),
+        extensions=_changes(facts.get(EXTENSIONS, [])),
         trainer=None if configuration.trainer is None else configuration.trainer["name"],
         selector=configuration.selector["name"],
         seed=configuration.seed,
@@ -338,6 +335,10 @@ def _policy(
         first_target_error=errors[min(errors)] if errors else None,
         **outcome,
     )
+
+
+def _changes(events: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    return [{name: event[name] for name in ("policies", "changes")} for event in events]
 
 
 def _level(study: Study, mean_return: float) -> Level:

@@ -6,7 +6,9 @@ import time
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar, Self
+
+import numpy as np
 
 from sdmbtl.checks import check_float, check_int
 from sdmbtl.errors import StudyError
@@ -15,6 +17,7 @@ from sdmbtl.wording import counted, gain_text
 
 if TYPE_CHECKING:
     from sdmbtl.studies.store import StudyStore
+    from sdmbtl.studies.study import Study
 
 #: Finished policies below which the gain of further ones is not estimated.
 LEAST_POLICIES = 3
@@ -49,6 +52,31 @@ class Standing:
     remaining_gain: Callable[[int], float | None] = lambda _: None
     range_known: bool = False
     failed: Callable[[], Collection[int]] = lambda: ()
+
+    @classmethod
+    def of(cls, study: Study, seconds_per_policy: float | None) -> Self:
+        """Return the figures of a study now."""
+        returns, known = study.selector.expected_returns, study.return_range
+        curve = np.maximum.accumulate(returns, axis=0) if len(returns) else returns
+
+        def failed() -> set[int]:
+            finished = [t.id for t in study.trials if t.row is not None]
+            ids = set(study.selector.failed_runs())
+            return {position for position, number in enumerate(finished) if number in ids}
+
+        return cls(
+            performances=[float(study.space.mean(best)) for best in curve],
+            span=study.return_span,
+            best_possible=known is not None
+            and len(curve) > 0
+            and bool((curve[-1] >= known[1]).all()),
+            seconds_per_policy=seconds_per_policy,
+            steps=study.steps,
+            batch=study.configuration.batch,
+            remaining_gain=study.remaining_gain,
+            range_known=known is not None,
+            failed=failed,
+        )
 
 
 def mean_gain(performances: Sequence[float], policies: int) -> float:
@@ -198,9 +226,8 @@ def record_rules(
 
 
 def record_stop(store: StudyStore, reason: str | None) -> None:
-    """Record why a run stopped; None while one goes on."""
-    with store.transaction():
-        store.set_fact(_REASON, reason)
+    """Record why a run stopped, within a transaction; None while one goes on."""
+    store.set_fact(_REASON, reason)
 
 
 def recorded_stop(facts: Mapping[str, Any]) -> str | None:

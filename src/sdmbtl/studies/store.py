@@ -13,6 +13,7 @@ import os
 import sqlite3
 import threading
 import time
+import warnings
 import weakref
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
@@ -86,6 +87,53 @@ _DAMAGES = (ArithmeticError, AttributeError, LookupError, TypeError, ValueError)
 _SUPER_JOURNAL = bytes.fromhex("d9d505f920a163d7")
 
 
+def has_database(path: Path) -> bool:
+    """Tell whether there is the database of a study, or its backup."""
+    return any(os.path.lexists(path / name) for name in ("study.db", "study.backup.db"))
+
+
+def open_store(
+    path: Path, wait: float, facts: Callable[[], dict[str, Any]] | None = None
+) -> StudyStore:
+    """Open the store of the study in a directory, or make both.
+
+    Args:
+        path: The directory.
+        wait: Seconds to wait for another process that writes.
+        facts: Makes the facts of a new study; None to open one only.
+
+    Raises:
+        StudyError: If there is none, or it cannot be made there.
+    """
+    if not has_database(path):
+        if facts is None:
+            raise missing_study(path)
+        # A study whose creation was killed may have left files without a database.
+        if path.exists() and not (
+            path.is_dir()
+            and {p.name for p in path.iterdir() if not p.name.startswith(".study.")} <= {"policies"}
+            and not list(path.glob("policies/*"))
+        ):
+            raise StudyError(
+                f"{str(path)!r} exists and is not a study. Choose a new directory, or an empty one."
+            )
+        try:
+            (path / "policies").mkdir(parents=True, exist_ok=True)
+        except OSError as error:
+            raise StudyError(
+                f"Cannot make a study in {str(path)!r}: {error.strerror}. Choose another directory."
+            ) from None
+    store = StudyStore(path / "study.db", wait, facts)
+    kind = network_file_system(path)
+    if kind is not None:
+        warnings.warn(
+            f"The study in {str(path)!r} is on a network file system ({kind}). One process may use "
+            "it safely. Several need a file system whose locks work on all machines.",
+            stacklevel=3,
+        )
+    return store
+
+
 class StudyStore:
     """Reads and writes the database of a study, over one connection.
 
@@ -102,7 +150,7 @@ class StudyStore:
     def __init__(
         self, path: Path, wait: float = 30.0, facts: Callable[[], dict[str, Any]] | None = None
     ) -> None:
-        self.path = path
+        self.path, self.backup_path = path, path.with_suffix(".backup.db")
         self.wait = check_float("wait", wait, low=0.0, error=StudyError)
         self._lock = threading.RLock()
         #: Every trial that was read or written, and the number of the last write among them.
@@ -119,7 +167,7 @@ class StudyStore:
             self._database = connect(path, self.wait, create=facts is not None)
             # A connection refers to itself, so without this it stays open until cycles are freed.
             weakref.finalize(self, self._database.close)
-            self._identity = _identity(path)
+            self._file = path.stat()
         try:
             if not self._read(_TABLES) and not self.backup_path.exists():
                 if facts is None:  # another process is making it
@@ -240,7 +288,8 @@ class StudyStore:
                 yield self._written
                 return
             with self._explained(writing=True):
-                if _identity(self.path) != self._identity or self.path.stat().st_nlink > 1:
+                file = self.path.stat()
+                if not os.path.samestat(file, self._file) or file.st_nlink > 1:
                     raise StudyError(
                         f"{str(self.path)!r} was moved or replaced since it was opened, or is "
                         "another name of a file. Nothing was written. Open the study where it is."
@@ -329,11 +378,6 @@ class StudyStore:
 
     # -- the copy and checks -------------------------------------------------------------------
 
-    @property
-    def backup_path(self) -> Path:
-        """Path of the copy."""
-        return self.path.with_suffix(".backup.db")
-
     def back_up(self, *, always: bool = False) -> None:
         """Copy the database, large ones not more than once a minute.
 
@@ -421,10 +465,17 @@ class StudyStore:
                     f"Another process is writing to {str(self.path)!r}, for more than "
                     f"{self.wait:g} s. Nothing was written. Try again when it has ended."
                 ) from None
-            raise (cannot_write if writing else cannot_read)(self.path, error) from None
+            raise self._refused(error, writing) from None
         except OSError as error:
-            reason = error.strerror or error
-            raise (cannot_write if writing else cannot_read)(self.path, reason) from None
+            raise self._refused(error.strerror or error, writing) from None
+
+    def _refused(self, reason: object, writing: bool) -> StudyError:
+        if writing:
+            return cannot_write(self.path, reason)
+        return StudyError(
+            f"Cannot read {str(self.path)!r}: {reason}. If another process is writing, try again; "
+            "otherwise check that the file may be read."
+        )
 
     def _damaged(self, reason: object) -> DamagedStudyError:
         return DamagedStudyError(
@@ -506,12 +557,6 @@ def check_schema(database: sqlite3.Connection, path: Path) -> None:
         raise ValueError("a table is missing")
 
 
-def _identity(path: Path) -> tuple[int, int]:
-    """Return which file is behind a path."""
-    about = path.stat()
-    return about.st_dev, about.st_ino
-
-
 def to_bytes(array: NDArray[np.float64]) -> bytes:
     """Return numbers as they are stored."""
     return np.ascontiguousarray(array, dtype="<f8").tobytes()
@@ -528,14 +573,6 @@ def missing_study(path: Path) -> StudyError:
         f"There is not a study in {str(path)!r}. Make one with an environment: "
         f"sdmbtl run CartPole --out {path}, or Study.open(path, 'CartPole'); or for "
         f"training of your own: sdmbtl ask {path} --space FILE.toml."
-    )
-
-
-def cannot_read(path: Path, reason: object) -> StudyError:
-    """Return the error for a database that cannot be read."""
-    return StudyError(
-        f"Cannot read {str(path)!r}: {reason}. If another process is writing, try again; otherwise "
-        "check that the file may be read."
     )
 
 
