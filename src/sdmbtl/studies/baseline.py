@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -57,24 +58,16 @@ class Baseline:
 
 def recorded_baselines(root: Path) -> list[Baseline]:
     """Read the baselines of a study; one that is damaged or not compared yet is left out."""
-    found = [_read(network_path(root / "baselines", context), root) for context in CONTEXTS]
-    return [baseline for baseline in found if baseline is not None]
-
-
-def _read(path: Path, root: Path) -> Baseline | None:
-    if unsafe_path_reason(path, root) is not None:
-        return None
-    try:
-        return Baseline(**load_notes(path))
-    except (FileNotFoundError, PolicyError, *DAMAGED):
-        return None
+    found = []
+    for path in (root / "baselines").glob("*.safetensors"):
+        if path.stem in CONTEXTS and unsafe_path_reason(path, root) is None:
+            with suppress(FileNotFoundError, PolicyError, *DAMAGED):
+                found.append(Baseline(**load_notes(path)))
+    return sorted(found, key=lambda baseline: CONTEXTS.index(baseline.context))
 
 
 def train_baseline(study: Study, context: Knowledge, progress: Progress | None) -> Baseline:
-    """Train the baseline of a study, and compare the two in new episodes on every target.
-
-    After a kill the same call continues at the last checkpoint of the training. If the study has
-    more steps by now than when it was compared, the baseline is trained again.
+    """Train the baseline of a study, and compare the two; see `Study.baseline`.
 
     Raises:
         TrainingError: If the training failed.
@@ -84,9 +77,9 @@ def train_baseline(study: Study, context: Knowledge, progress: Progress | None) 
 
     training, space = study.training, study.space
     path, steps = network_path(study.files.root / "baselines", context), study.steps
-    known = _read(path, study.files.root)
-    if known is not None and known.study_steps == steps:
-        return known
+    for known in recorded_baselines(study.files.root):
+        if known.context == context and known.study_steps == steps:
+            return known
     seed = derived_seed(study.configuration.seed, f"baseline {context}")
     number = WHOLE_SPACE * study.configuration.region_contexts
     contexts = space.draw(space.whole(), number, np.random.default_rng(seed))

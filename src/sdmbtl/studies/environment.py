@@ -59,19 +59,13 @@ def compare(recorded: Mapping[str, Any], now: Mapping[str, Any]) -> list[str]:
 def find_changes(
     path: Path, training: TrainerSpec, recorded: Mapping[str, Any], *, accept: bool
 ) -> dict[str, Any] | None:
-    """Compare the environments with those on record.
-
-    Args:
-        path: Directory of the study.
-        training: How its policies are trained.
-        recorded: The last entry of the record.
-        accept: Whether edits of one's own code are accepted.
+    """Compare the environments with the last ones on record.
 
     Returns:
         Changes and present identity, to be recorded; None if nothing has changed.
 
     Raises:
-        ConfigurationError: If something has changed and is not accepted.
+        ConfigurationError: If something has changed, and that is not accepted.
     """
     now = identity_of(training)
     changes = compare(recorded["identity"], now)

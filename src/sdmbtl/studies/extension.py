@@ -27,7 +27,7 @@ from sdmbtl.studies.configuration import Configuration, Setup
 from sdmbtl.studies.leases import LeaseKeeper
 from sdmbtl.studies.random_actions import RANDOM_ACTIONS
 from sdmbtl.studies.row_evaluation import episodes_behind
-from sdmbtl.studies.stopping import record_stop
+from sdmbtl.studies.stopping import STOPPED
 from sdmbtl.wording import counted
 
 if TYPE_CHECKING:
@@ -301,7 +301,7 @@ def extend_study(
             _rewrite(study, change)
             store.set_fact("configuration", asdict(configuration))
             store.set_fact(EXTENSIONS, [*store.facts().get(EXTENSIONS, []), event])
-            record_stop(store, None)
+            store.set_fact(STOPPED, None)
     store.back_up(always=True)
     return setup._replace(training=training)
 

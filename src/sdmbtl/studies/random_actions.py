@@ -49,16 +49,6 @@ class RandomActions:
         weights = None if space.weights is None else space.weights[self.targets]
         return mean_of(mean_over_episodes(self.returns), weights)
 
-    @property
-    def deviation(self) -> float:
-        """Standard deviation of the episodes on a target; 0 if none was played twice."""
-        centered = self.returns - np.nanmean(self.returns, axis=1, keepdims=True)
-        played = np.isfinite(self.returns).sum(axis=1)
-        freedom = int((played - 1).sum())
-        if not freedom:
-            return 0.0
-        return float(np.sqrt(np.nansum(centered**2) / freedom))
-
     def own_returns(self, trial: Trial, space: ContextSpace) -> NDArray[np.float64]:
         """Returns where a policy was trained: on the targets there, or on the nearest one."""
         chosen = space.targets_in(trial.source)[self.targets]
@@ -84,17 +74,21 @@ class RandomActions:
             own = float(trial.row[trial.index])
         if own is None or np.isnan(own):
             return False  # it was not evaluated where it was trained
+        centered = self.returns - np.nanmean(self.returns, axis=1, keepdims=True)
+        # Standard deviation of the episodes on a target; 0 if none was played twice.
+        freedom = int((np.isfinite(self.returns).sum(axis=1) - 1).sum())
+        deviation = np.sqrt(np.nansum(centered**2) / freedom) if freedom else 0.0
+
+        def highest(mean: float, number: int, played: int) -> float:
+            """Highest mean of this number of episodes that noise explains, by those played."""
+            return mean + STANDARD_ERRORS * float(deviation * np.sqrt(1 / number + 1 / played))
+
         played = np.full(len(space), episodes) if trial.episodes is None else trial.episodes
         inside, random = space.targets_in(trial.source), self.own_returns(trial, space)
-        if own > self._highest(mean_of(random), max(played[inside].sum(), 1), len(random)):
+        if own > highest(mean_of(random), max(played[inside].sum(), 1), len(random)):
             return False
         everywhere = own if trial.row is None else mean_of(trial.row, space.weights)
-        return not everywhere > self._highest(self.mean(space), played.sum(), self.returns.size)
-
-    def _highest(self, mean: float, number: int, played: int) -> float:
-        """Highest mean of this number of episodes that noise explains, by those played."""
-        error = self.deviation * np.sqrt(1 / number + 1 / played)
-        return mean + STANDARD_ERRORS * float(error)
+        return not everywhere > highest(self.mean(space), played.sum(), self.returns.size)
 
 
 def measure_random_actions(study: Study, executor: Executor) -> None:

@@ -44,7 +44,7 @@ from sdmbtl.studies.random_actions import (
 )
 from sdmbtl.studies.row_evaluation import episodes_behind
 from sdmbtl.studies.snapshot import StudySnapshot, take_snapshot
-from sdmbtl.studies.stopping import StopRule, record_rules, record_stop, recorded_rules, stop_rules
+from sdmbtl.studies.stopping import STOP_RULES, STOPPED, StopRule, record_rules, stop_rules
 from sdmbtl.studies.store import open_store
 from sdmbtl.studies.workers import evaluation_helpers, open_executor
 from sdmbtl.transfer import as_episodes, mean_over_episodes, share_of_range
@@ -321,9 +321,7 @@ class Study:
             self._take_over()
             shown = make_displays(self, progress, log_every, budget, time_limit)
             written = make_trackers(self, log)
-            with self.store.transaction():
-                record_rules(self.store, budget, total_steps, min_gain, patience)
-                record_stop(self.store, None)
+            record_rules(self.store, budget, total_steps, min_gain, patience)
             tell = stack.enter_context(CallbackList([*shown, *written, *callbacks]))
             workers = stack.enter_context(
                 open_executor(self, executor, jobs, run_limit, executor_options)
@@ -344,7 +342,7 @@ class Study:
             loop.evaluate_extended()
             reason = loop.run()
             with self.store.transaction():
-                record_stop(self.store, reason)
+                self.store.set_fact(STOPPED, reason)
         self.store.back_up()
         return reason
 
@@ -949,7 +947,7 @@ class Study:
 
         The `budget` is the largest number of policies that was asked for so far.
         """
-        return recorded_rules(self.store.facts())
+        return dict(self.store.facts().get(STOP_RULES, {}))
 
     @property
     def running_process(self) -> int | None:
