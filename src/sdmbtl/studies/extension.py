@@ -256,7 +256,7 @@ class SpaceChange:
 
 def extend_study(
     study: Study, space: SpaceLike | None, defaults: Mapping[str, Any], objective: str | None
-) -> Setup:
+) -> tuple[Setup, list[str]]:
     """Record another space, or another objective, in one transaction; see `Study.extend`.
 
     Raises:
@@ -303,7 +303,7 @@ def extend_study(
             store.set_fact(EXTENSIONS, [*store.facts().get(EXTENSIONS, []), event])
             store.set_fact(STOPPED, None)
     store.back_up(always=True)
-    return setup._replace(training=training)
+    return setup._replace(training=training), lines
 
 
 def _rewrite(study: Study, change: SpaceChange) -> None:

@@ -56,14 +56,6 @@ class Lease:
         # A heartbeat in the future is as old as one in the past: the clock was set back.
         return abs(time.time() - self.heartbeat) >= self.seconds
 
-    def renewed(self) -> Lease:
-        """Return the lease with a heartbeat now."""
-        return replace(self, heartbeat=time.time())
-
-    def returned(self) -> Lease:
-        """Return the lease without a holder; its token is remembered."""
-        return replace(self, holder=None)
-
     @property
     def process(self) -> int | None:
         """Number of the process that holds it; None if it is free, or held by a job elsewhere."""
@@ -72,10 +64,10 @@ class Lease:
 
 
 def grant(before: Lease | None, seconds: float, holder: str | None = None) -> Lease:
-    """Return a lease with the next token.
+    """Return a lease with the next token, after one that is free.
 
     Args:
-        before: The lease so far, which is free; None if there was none.
+        before: The lease so far; None if there was none.
         seconds: Time without a heartbeat after which it is free again.
         holder: Identity of a run; a job elsewhere, which need not be a process, if left out.
     """
@@ -154,7 +146,7 @@ class LeaseKeeper:
         """Record that a trial is done, within a transaction."""
         lease = self.store.leases().get(number)
         if self.tokens.pop(number, None) is not None and lease is not None:
-            self.store.set_lease(number, lease.returned())
+            self.store.set_lease(number, replace(lease, holder=None))
 
     def _beat(self) -> None:
         while not self._ended.wait(self.seconds / 4 or 1.0):
@@ -165,13 +157,14 @@ class LeaseKeeper:
 
     def _renew(self, *, ended: bool = False) -> None:
         """Record a heartbeat of all leases of this run; return them at its end."""
-        change = Lease.returned if ended else Lease.renewed
+        change = {"holder": None} if ended else {"heartbeat": time.time()}
         with self.store.transaction():
             for number, lease in self.store.leases().items():
                 if lease.holder == self.holder:
-                    self.store.set_lease(number, change(lease))
+                    self.store.set_lease(number, replace(lease, **change))  # type: ignore[arg-type]
             runs = self.store.runs()
-            self.store.set_runs([change(r) if r.holder == self.holder else r for r in runs])
+            ours = [replace(r, **change) if r.holder == self.holder else r for r in runs]  # type: ignore[arg-type]
+            self.store.set_runs(ours)
 
 
 def _has_ended(holder: str) -> bool:

@@ -37,7 +37,7 @@ def distill_study(
     study: Study,
     context: Knowledge,
     steps: int | None,
-    out: Path | None,
+    out: str | Path | None,
     progress: Progress | None,
 ) -> Path:
     """Distil the portfolio of a study into one network, and return its file."""
@@ -51,7 +51,7 @@ def distill_study(
         seed=study.configuration.seed,
         max_episode_steps=settings.get("max_episode_steps"),
     )
-    path = network_path(study.files.root / "networks" if out is None else out, context)
+    path = network_path(Path(out or study.files.root / "networks"), context)
     if steps is None:
         steps = max(int(SHARE_OF_STEPS * study.steps), 1)
     distill_to_file(path, distiller, steps, progress=progress)

@@ -8,7 +8,6 @@ from dataclasses import dataclass, field, fields
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from sdmbtl.errors import StructureError
 from sdmbtl.json_data import as_json

@@ -15,7 +15,7 @@ import threading
 import time
 import warnings
 import weakref
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import asdict
 from pathlib import Path
@@ -25,6 +25,7 @@ from urllib.parse import quote
 import numpy as np
 from numpy.typing import NDArray
 
+from sdmbtl import __version__
 from sdmbtl.checks import check_float
 from sdmbtl.contexts import ContextSpace
 from sdmbtl.errors import BusyError, DamagedStudyError, LimitError, StudyError
@@ -158,6 +159,8 @@ class StudyStore:
         self._seen = 0
         self._written: dict[int, Trial] = {}
         self._last_write = 0
+        #: Version of sdmbtl that made the study, once its facts were read.
+        self._made_by = __version__
         # A new study in the place of a lost one would replace its copy as well.
         if not os.path.lexists(path) and (facts is None or self.backup_path.exists()):
             raise DamagedStudyError(
@@ -204,7 +207,9 @@ class StudyStore:
         """Return the JSON data by name that the study was made with, or `set_fact` was given."""
         rows = self._read("SELECT name, value FROM facts")
         with self._explained():
-            return {name: parse_json(value) for name, value in rows}
+            facts = {name: parse_json(value) for name, value in rows}
+            self._made_by = facts.get("versions", {}).get("sdmbtl", __version__)
+            return facts
 
     def trials(self, space: ContextSpace) -> list[Trial]:
         """Return every trial, in order; those that have not changed are the same objects."""
@@ -234,22 +239,17 @@ class StudyStore:
 
     def errors(self) -> dict[int, dict[int, str]]:
         """Return why evaluations failed, by trial and target."""
-        found: dict[int, dict[int, str]] = {}
-        for trial, target, error in self._read("SELECT * FROM errors ORDER BY trial, target"):
-            found.setdefault(trial, {})[target] = error
-        return found
+        return _nested(self._read("SELECT * FROM errors ORDER BY trial, target"))
 
     def seconds(self) -> dict[int, dict[str, float]]:
         """Return the seconds of each stage, by trial."""
-        found: dict[int, dict[str, float]] = {}
-        for trial, stage, value in self._read("SELECT * FROM seconds ORDER BY trial, rowid"):
-            found.setdefault(trial, {})[stage] = value
-        return found
+        return _nested(self._read("SELECT * FROM seconds ORDER BY trial, rowid"))
 
     def leases(self) -> dict[int, Lease]:
         """Return the lease of each trial that was ever given to somebody."""
-        columns = "id, token, holder, lease_seconds, heartbeat"
-        rows = self._read(f"SELECT {columns} FROM trials WHERE token > 0")  # noqa: S608 (ours)
+        rows = self._read(
+            "SELECT id, token, holder, lease_seconds, heartbeat FROM trials WHERE token > 0"
+        )
         return {number: Lease(*lease) for number, *lease in rows}
 
     def runs(self) -> list[Lease]:
@@ -263,10 +263,8 @@ class StudyStore:
         rows = self._read("SELECT trial, token, result, returns FROM stale_results ORDER BY id")
         names = ("trial", "token", "result", "row")
         with self._explained():
-            return [
-                dict(zip(names, (*about, None if row is None else to_array(row)), strict=True))
-                for *about, row in rows
-            ]
+            read = [(*about, None if row is None else to_array(row)) for *about, row in rows]
+        return [dict(zip(names, record, strict=True)) for record in read]
 
     # -- writing -------------------------------------------------------------------------------
 
@@ -386,13 +384,11 @@ class StudyStore:
         Args:
             always: Whether the age of the copy does not matter, and a failure is an error.
         """
-        try:
+        with suppress(OSError):
             about = self.backup_path.stat()
             is_young = abs(time.time() - about.st_mtime) < BACKUP_SECONDS  # or the clock was set
             if is_young and about.st_size > BACKUP_SIZE and not always:
                 return
-        except OSError:
-            pass
         try:
             with (
                 self._lock,
@@ -401,10 +397,8 @@ class StudyStore:
             ):
                 # The same as `Connection.backup`, without a second connection.
                 self._database.execute("VACUUM INTO ?", (str(temporary),))
-        except DamagedStudyError:
-            raise
         except StudyError as error:
-            if always:
+            if always or isinstance(error, DamagedStudyError):
                 raise
             cause = error.__context__ or error
             _log.warning("Everything is recorded; its copy is not up to date: %s", cause)
@@ -447,40 +441,39 @@ class StudyStore:
         """Tell a damaged file from one that cannot be read, or written, at present."""
         try:
             yield
-        except (sqlite3.Error, *_DAMAGES) as error:
-            if isinstance(error, StudyError):
-                raise
-            if isinstance(error, sqlite3.ProgrammingError):
-                raise StudyError(
-                    f"{str(self.path)!r} was closed, or is used in a way it cannot be: {error} "
-                    "Open the study again."
-                ) from None
+        except StudyError:
+            raise
+        except sqlite3.ProgrammingError as error:
+            raise StudyError(
+                f"{str(self.path)!r} was closed, or is used in a way it cannot be: {error} "
+                "Open the study again."
+            ) from None
+        except (sqlite3.Error, OSError, *_DAMAGES) as error:
             code = getattr(error, "sqlite_errorcode", 0) & 0xFF
             if code == sqlite3.SQLITE_TOOBIG:
                 check_size(f"A record in {str(self.path)!r}", MAX_TEXT + 1, MAX_TEXT)
-            if code not in _OUTER_CAUSES:
-                raise self._damaged(error) from None
             if code in _BUSY:
                 raise BusyError(
                     f"Another process is writing to {str(self.path)!r}, for more than "
                     f"{self.wait:g} s. Nothing was written. Try again when it has ended."
                 ) from None
-            raise self._refused(error, writing) from None
-        except OSError as error:
-            raise self._refused(error.strerror or error, writing) from None
-
-    def _refused(self, reason: object, writing: bool) -> StudyError:
-        if writing:
-            return cannot_write(self.path, reason)
-        return StudyError(
-            f"Cannot read {str(self.path)!r}: {reason}. If another process is writing, try again; "
-            "otherwise check that the file may be read."
-        )
+            reason = getattr(error, "strerror", None) or error
+            if code not in _OUTER_CAUSES and not isinstance(error, OSError):
+                raise self._damaged(reason) from None
+            if writing:
+                raise cannot_write(self.path, reason) from None
+            raise StudyError(
+                f"Cannot read {str(self.path)!r}: {reason}. If another process is writing, try "
+                "again; otherwise check that the file may be read."
+            ) from None
 
     def _damaged(self, reason: object) -> DamagedStudyError:
+        made = self._made_by
+        other = f", or made by another version of sdmbtl: {made}, this is {__version__}"
         return DamagedStudyError(
-            f"The database {str(self.path)!r} is damaged ({reason}). What is left, and how to "
-            f"continue: sdmbtl doctor {self.path.parent}"
+            f"The database {str(self.path)!r} is damaged ({reason})"
+            f"{'' if made == __version__ else other}. What is left, and how to continue: "
+            f"sdmbtl doctor {self.path.parent}"
         )
 
 
@@ -555,6 +548,14 @@ def check_schema(database: sqlite3.Connection, path: Path) -> None:
             raise ValueError(f"{kind} {name!r} is not of a study")
     if not set(SCHEMA) <= {sql for *_, sql in found}:
         raise ValueError("a table is missing")
+
+
+def _nested(records: Iterable[tuple[int, Any, Any]]) -> dict[int, dict[Any, Any]]:
+    """Return records of a trial, a key and a value as a dict of dicts."""
+    found: dict[int, dict[Any, Any]] = {}
+    for trial, key, value in records:
+        found.setdefault(trial, {})[key] = value
+    return found
 
 
 def to_bytes(array: NDArray[np.float64]) -> bytes:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 import warnings
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import ExitStack, contextmanager
@@ -221,11 +222,10 @@ class Study:
             )
         environment = self._training.environment
         if self._training.live is None and not environment.get("importable", True):
-            name = environment["name"]
             raise StudyError(
                 f"The environments of the study in {str(self.path)!r} are made by the function "
-                f"{name!r}, which cannot be imported by name. Pass it again to resume: "
-                "Study.open(path, function, space=space)."
+                f"{environment['name']!r}, which cannot be imported by name. Pass it again to "
+                "resume: Study.open(path, function, space=space)."
             )
         self.trust.check()
         if self._environments:
@@ -298,8 +298,7 @@ class Study:
             run_limit: Seconds that one training run may take before it counts as hanging.
             worker_retries: How often what a lost worker did is given to another one.
             join: Work together with other processes that run the study, also on other machines.
-            lease_seconds: Time without a heartbeat after which others take over the policies of
-                this run.
+            lease_seconds: Time without a heartbeat after which others take over its policies.
             eval_processes: Processes that evaluate a policy that was trained in this process; as
                 many as cores if left out.
 
@@ -357,14 +356,13 @@ class Study:
 
         The space may have other targets, weights and values, and more dimensions. Returns on
         targets of both spaces are kept. The next `run` evaluates policies on the new targets, as
-        the study is set to, and chooses what to train next for the new space. A kill leaves the
-        study before or after the extension.
+        the study is set to. A kill leaves the study before or after the extension.
 
         Args:
-            space: A `ContextSpace`, the name of one of the family's, or the path of a TOML file.
+            space: As for `open`.
             defaults: For new dimensions the value that policies were trained with so far. Without
                 one, it is the environment's own.
-            objective: See `open`.
+            objective: As for `open`.
 
         Returns:
             The changes, in words.
@@ -373,8 +371,9 @@ class Study:
             StudyError: If a dimension is missing, a default is not known, or nothing changes.
             BusyError: If another process runs the study.
         """
-        self._load(extend_study(self, space, defaults or {}, objective), trust=False)
-        return self.snapshot().extensions[-1]["changes"]  # type: ignore[no-any-return]
+        setup, changes = extend_study(self, space, defaults or {}, objective)
+        self._load(setup, trust=False)
+        return changes
 
     def start_from(self, path: str | Path) -> Trial:
         """Take a policy that was trained elsewhere as the first one, with 0 steps.
@@ -461,16 +460,13 @@ class Study:
         lease: float | None = None,
         attributes: Mapping[str, Any] | None = None,
     ) -> Trial | list[Trial]:
-        """Choose the next source, or the next `n`, to be trained elsewhere.
-
-        They are pending until reported; as `Selector.ask`.
+        """Choose the next source, or the next `n`, to be trained elsewhere; as `Selector.ask`.
 
         Args:
             n: How many; one, not in a list, if left out.
             lease: Seconds after which they are given to whoever asks next with a lease, unless
                 they are reported or renewed until then; see `lease_of`. None for never.
-            attributes: What you want to remember of each, as `annotate`: recorded with them at
-                once.
+            attributes: JSON data to attach to each, as `annotate` does.
         """
         count = 1 if n is None else check_int("n", n, low=1, error=SelectorError)
         if lease is not None:
@@ -490,7 +486,7 @@ class Study:
 
     def lease_of(self, trial: Trial | int) -> int | None:
         """Return the token of a trial's lease, to be given to `tell` and `renew`; None if free."""
-        lease = self.store.leases().get(_number(trial))
+        lease = self.store.leases().get(self.selector.find(trial).id)
         return None if lease is None or lease.holder is None else lease.token
 
     def renew(self, trial: Trial | int, lease: int) -> bool:
@@ -507,11 +503,11 @@ class Study:
             UnknownTrialError: If there is no such trial.
             StudyError: If this lease was never given.
         """
-        with self.store.transaction():
-            now = self._known_lease(_number(trial), lease)
+        with self.write_lock():
+            now = self._known_lease(self.selector.find(trial).id, lease)
             if now.holder is None or now.token != lease:
                 return False
-            self.store.set_lease(_number(trial), now.renewed())
+            self.store.set_lease(self.selector.find(trial).id, replace(now, heartbeat=time.time()))
         return True
 
     def tell(
@@ -532,20 +528,12 @@ class Study:
             error: What went wrong, for "failed".
             lease: The number of the lease that it was asked with. If it was given to somebody else
                 meanwhile, what is reported is recorded as stale and does not count.
-            **options: Keywords, all of them optional.
-            status: "finished", "failed" or "cancelled".
-            source_return: J(pi_x, x), for a source that is not an evaluated target.
-            skip_if_finished: Ignore the call if this trial was reported already.
-            repeat: With a context: add one more policy trained on it.
-            correct: Replace what was reported of a trial before, or what was forgotten.
-            reason: Why it is corrected, to be kept with the row that it had.
+            **options: Further keywords, as for `Selector.tell`.
 
         Returns:
             The trial as it is recorded now.
         """
-        played = None
-        if returns is not None:
-            played = as_episodes(returns, self.space)
+        played = None if returns is None else as_episodes(returns, self.space)
         row = None if played is None else mean_over_episodes(played)
         with self.write_lock():
             number, leases = None, self.store.leases()
@@ -585,20 +573,12 @@ class Study:
                     reported = reported.updated(episodes=episodes_behind(played))
             self.store.write(reported, episodes=episodes)
             if reported.id in leases:
-                self.store.set_lease(reported.id, leases[reported.id].returned())
+                self.store.set_lease(reported.id, replace(leases[reported.id], holder=None))
         self.store.back_up()
         return reported
 
     def _known_lease(self, number: int, token: int) -> Lease:
-        """Return the lease of a trial, which was given at least `token` times.
-
-        Raises:
-            UnknownTrialError: If there is no such trial.
-            StudyError: If this lease was never given.
-        """
-        self.refresh()
-        if not 0 <= number < len(self.trials):
-            raise UnknownTrialError(f"There is no trial {number}. Trials: {len(self.trials)}.")
+        """Return the lease of a trial; refuse a token that was never given."""
         lease = self.store.leases().get(number)
         if lease is None or not 1 <= token <= lease.token:
             raise StudyError(
@@ -608,9 +588,9 @@ class Study:
         return lease
 
     def forget(self, trial: TrialLike, *, reason: str | None = None) -> Trial:
-        """Take back what is recorded of a finished policy; as `Selector.forget`.
+        """Take back what is recorded of a finished policy, also of one that was trained here.
 
-        Also of one that was trained here; its file stays.
+        As `Selector.forget`; its file stays.
         """
         with self.write_lock():
             forgotten = self.selector.find(trial).forgotten(reason)
@@ -626,11 +606,7 @@ class Study:
         return annotated
 
     def adopt_pending(self) -> int:
-        """Have `run` train what was asked for elsewhere and not reported; returns how many.
-
-        For askers that will never report: a pending trial is trained by who asked for it, and
-        `run` leaves it to them.
-        """
+        """Have `run` train what was asked for by those who will not report; returns how many."""
         with self.write_lock():
             others = [t.updated(run=TrainingRun()) for t in self.pending if t.run is None]
             self.store.write(*others)
@@ -707,8 +683,7 @@ class Study:
             PortfolioError: If a policy was trained elsewhere, so that it cannot teach.
             MissingPackageError: If JAX is not installed.
         """
-        folder = None if out is None else Path(out)
-        return load_policy(distill_study(self, context, steps, folder, progress))
+        return load_policy(distill_study(self, context, steps, out, progress))
 
     def baseline(
         self, context: Knowledge = "hidden", *, progress: Progress | None = None
@@ -872,9 +847,8 @@ class Study:
     @property
     def evaluation_steps(self) -> int:
         """Environment steps of evaluations and of random actions."""
-        random = self.random_actions
         played = sum(t.run.evaluation_steps for t in self.trials if t.run is not None)
-        return played + (0 if random is None else random.steps)
+        return played + (0 if self.random_actions is None else self.random_actions.steps)
 
     @property
     def performance(self) -> float:
@@ -923,13 +897,7 @@ class Study:
     def remaining_gain(self, policies: int = 3) -> float | None:
         """Estimate how much the mean best return will rise by some more policies.
 
-        It is the selector's estimate, but no more than the known range of returns leaves.
-
-        Args:
-            policies: Number of further policies, pending ones not counted.
-
-        Returns:
-            The rise; None if the selector does not estimate it, or knows too little yet.
+        As `Selector.remaining_gain`, but no more than the known range of returns leaves.
         """
         gain = self.selector.remaining_gain(policies)
         if gain is None or self.return_range is None:
@@ -943,17 +911,10 @@ class Study:
 
     @property
     def stop_rules(self) -> dict[str, Any]:
-        """Stop rules of the last run, as keywords of `run`, without its time limit.
-
-        The `budget` is the largest number of policies that was asked for so far.
-        """
+        """Stop rules of the last run, as keywords of `run`, without its time limit."""
         return dict(self.store.facts().get(STOP_RULES, {}))
 
     @property
     def running_process(self) -> int | None:
         """Number of a process that runs the study now; None if there is none."""
         return next((run.process for run in self.store.runs() if not run.is_free), None)
-
-
-def _number(trial: Trial | int) -> int:
-    return trial if isinstance(trial, int) else trial.id
