@@ -73,17 +73,24 @@ class Configuration:
         known_name("evaluate", self.evaluate, ("all", "chosen"), error=StudyError)
         if self.return_range is not None:
             check_return_range(self.return_range, error=StudyError)
-        parts = {"selector": "options", "family": "options", "trainer": "settings"}
-        for name, settings in parts.items():
-            _check_part(name, getattr(self, name), settings)
+        for name, settings in (
+            ("selector", "options"),
+            ("family", "options"),
+            ("trainer", "settings"),
+        ):
+            given = getattr(self, name)
+            if given is None and name != "selector":
+                continue
+            is_part = isinstance(given, dict) and isinstance(given.get("name"), str)
+            if not is_part or not isinstance(given.get(settings), dict):
+                raise StudyError(
+                    f"The {name!r} of a study must have a 'name' and {settings!r}, a dictionary. "
+                    f"Got {short_text(given)} instead."
+                )
 
     @classmethod
     def recorded(cls, facts: Mapping[str, Any], path: object) -> Configuration:
-        """The configuration on record.
-
-        Args:
-            facts: What the database of a study has on record.
-            path: Directory of the study, for messages.
+        """Read the configuration among the facts of a study in a directory.
 
         Raises:
             DamagedStudyError: If it is not one.
@@ -141,21 +148,6 @@ class Configuration:
             )
 
 
-def _check_part(name: str, given: object, settings: str) -> None:
-    """Check a part of a configuration: a name and settings; only the selector must be there."""
-    if given is None and name != "selector":
-        return
-    if (
-        not isinstance(given, dict)
-        or not isinstance(given.get("name"), str)
-        or not isinstance(given.get(settings), dict)
-    ):
-        raise StudyError(
-            f"The {name!r} of a study must have a 'name' and {settings!r}, a dictionary. "
-            f"Got {short_text(given)} instead."
-        )
-
-
 class Setup(NamedTuple):
     """Parts of a study, made once from its configuration.
 
@@ -192,18 +184,22 @@ def set_up(
 
     Wrong names are noticed here, and environments that cannot be made.
     """
-    training: TrainerSpec | None = None
+    training = made_trainer = None
     parts: dict[str, Any] = {}
     if env is None:
         targets, extras = read_space(space)  # type: ignore[arg-type]
         known_range = extras.get("return_range")
     else:
-        training, targets, known_range = _trained(env, space, trainer)
+        from sdmbtl.training import TrainerSpec, make_trainer
+
+        family, targets = _make_family(env, space)
+        made_trainer = make_trainer(trainer["name"], family, targets, **trainer["options"])
+        made_trainer.check_environment()  # if nothing could be trained, no study is made
+        training, known_range = TrainerSpec.of(made_trainer), family.return_range
         settings = {"name": training.trainer, "settings": training.settings}
         parts = {"family": training.environment, "trainer": settings}
     if return_range is not None:
         known_range = check_return_range(return_range, error=StudyError)
-    made_trainer = None if training is None else training.make_trainer()
     chosen = _choose_selector(selector["name"], selector["options"], made_trainer)
     if evaluate is None:
         regions = env is not None and chosen["name"] == GeneralistFirstSelector.name
@@ -229,15 +225,10 @@ def set_up(
 def _choose_selector(
     name: str, options: Mapping[str, Any], trainer: Trainer | None
 ) -> dict[str, Any]:
-    """Return name and options of the selector of a study.
+    """Return name and options of the selector; without a trainer, training is the caller's.
 
     "auto" is a generalist and specialists where policies can start from others, and single contexts
     otherwise.
-
-    Args:
-        name: Name of the selector, or "auto".
-        options: Its settings.
-        trainer: The trainer; None if training is the caller's.
 
     Raises:
         StudyError: If the trainer cannot do what the selector would ask for.
@@ -260,35 +251,22 @@ def _choose_selector(
     return {"name": chosen, "options": {**usual, **given, "reported_parents": False}}
 
 
-def _trained(
-    env: str | EnvironmentFamily | Callable[..., Any],
-    space: str | Path | ContextSpace | None,
-    trainer: Mapping[str, Any],
-) -> tuple[TrainerSpec, ContextSpace, tuple[float, float] | None]:
-    from sdmbtl.training import TrainerSpec, make_trainer
-
-    family, targets = _family(env, space)
-    made = make_trainer(trainer["name"], family, targets, **trainer["options"])
-    made.check_environment()  # if nothing could be trained, no study is made
-    return TrainerSpec.of(made), targets, family.return_range
-
-
-def _family(
+def _make_family(
     env: str | EnvironmentFamily | Callable[..., Any], space: str | Path | ContextSpace | None
 ) -> tuple[EnvironmentFamily, ContextSpace]:
     from sdmbtl.environments import EnvironmentFamily, FactoryFamily, make_family
 
-    if isinstance(env, str):
-        family = make_family(env, space=space)
-        return family, family.space()
     if isinstance(env, EnvironmentFamily):
         if space is None or (isinstance(space, str) and space in env.ranges):
             return env, env.space(space)
         return env, read_space(space)[0]
-    if space is None:
+    if isinstance(env, str):
+        family = make_family(env, space=space)
+    elif space is not None:
+        family = FactoryFamily(env, space)
+    else:
         raise StudyError(
             "A function that makes environments needs a context space: "
             "Study.open(path, function, space=...), a ContextSpace or the path of a TOML file."
         )
-    family = FactoryFamily(env, space)
     return family, family.space()
