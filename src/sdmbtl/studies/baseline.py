@@ -67,11 +67,7 @@ def recorded_baselines(root: Path) -> list[Baseline]:
 
 
 def train_baseline(study: Study, context: Knowledge, progress: Progress | None) -> Baseline:
-    """Train the baseline of a study, and compare the two; see `Study.baseline`.
-
-    Raises:
-        TrainingError: If the training failed.
-    """
+    """Train the baseline of a study, and compare the two; see `Study.baseline`."""
     from sdmbtl.training import Checkpoints, TrainingJob, delete_checkpoints, evaluate, train
     from sdmbtl.training.job import Failure
 

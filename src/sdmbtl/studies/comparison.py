@@ -139,11 +139,7 @@ class Comparison:
 
 
 def compare_studies(paths: Sequence[Path]) -> Comparison:
-    """Compare studies, each directory one method: a study, or several in seed-*.
-
-    Raises:
-        StudyError: If there is no study, one has no policy yet, or spaces differ.
-    """
+    """Compare studies, each directory one method: a study, or several in seed-*."""
     opened = {path: [Study.open(each) for each in _find_studies(path)] for path in paths}
     studies = [study for group in opened.values() for study in group]
     space = studies[0].space

@@ -90,12 +90,7 @@ class Configuration:
 
     @classmethod
     def recorded(cls, facts: Mapping[str, Any], path: object) -> Configuration:
-        """Read the configuration among the facts of a study in a directory.
-
-        Raises:
-            DamagedStudyError: If it is not one.
-            StudyError: If another version of sdmbtl has written it.
-        """
+        """Read the configuration among the facts of a study in a directory."""
         made = facts.get("configuration")
         if isinstance(made, Mapping) and not made.keys() <= cls.__dataclass_fields__.keys():
             raise made_by_another_version("configuration", facts)
@@ -133,11 +128,7 @@ class Configuration:
         return {"name": self.family["name"], "options": options}
 
     def check_same(self, recorded: Configuration, path: object) -> None:
-        """Refuse to continue a study that was made with another configuration.
-
-        Raises:
-            ConfigurationError: With every difference, one a line.
-        """
+        """Refuse to continue a study that was made with another configuration."""
         lines = differences(asdict(recorded), asdict(self))
         if lines:
             raise ConfigurationError(
@@ -149,13 +140,7 @@ class Configuration:
 
 
 class Setup(NamedTuple):
-    """Parts of a study, made once from its configuration.
-
-    Attributes:
-        configuration: The configuration.
-        selector: The selector, which has seen nothing yet.
-        training: How policies are trained; None if training is the caller's.
-    """
+    """Parts of a study, made once; without training, that is the caller's."""
 
     configuration: Configuration
     selector: Selector
@@ -229,9 +214,6 @@ def _choose_selector(
 
     "auto" is a generalist and specialists where policies can start from others, and single contexts
     otherwise.
-
-    Raises:
-        StudyError: If the trainer cannot do what the selector would ask for.
     """
     regions = trainer is not None and trainer.starts_from_parent
     name, own_options = split_options(name)

@@ -57,11 +57,7 @@ class Diagnosis:
 
 
 def examine(path: str | Path) -> Diagnosis:
-    """Look at every file of a study; nothing is changed.
-
-    Raises:
-        StudyError: If the directory is not a study at all.
-    """
+    """Look at every file of a study; nothing is changed."""
     path, diagnosis = _study_directory(path), Diagnosis()
     trouble = _trouble(path / "study.db")
     copy_trouble = _trouble(path / "study.backup.db")
@@ -105,9 +101,6 @@ def repair(path: str | Path) -> Diagnosis:
 
     A database that is damaged is replaced by its copy. Returns of a policy whose file is missing
     stay, and it can be trained again with `Study.run(retrain_missing=True)`.
-
-    Raises:
-        BusyError: If another process runs the study, or writes to it.
     """
     path, done = _study_directory(path), list[str]()
     failures: list[Finding] = []
@@ -150,11 +143,7 @@ def _study_directory(path: str | Path) -> Path:
 
 
 def _trouble(path: Path) -> str | None:
-    """Describe how a database is damaged; None if it is not.
-
-    Raises:
-        StudyError: If it cannot be read for another reason, or is of another release.
-    """
+    """Describe how a database is damaged; None if it is not."""
     try:
         store = StudyStore(path)
         try:

@@ -18,11 +18,7 @@ ENVIRONMENTS = "environments"
 
 
 def recorded_environments(facts: Mapping[str, Any]) -> list[dict[str, Any]]:
-    """Return the record of the environments, the present ones last.
-
-    Raises:
-        StudyError: If another version of sdmbtl has written it.
-    """
+    """Return the record of the environments, the present ones last."""
     records = facts.get(ENVIRONMENTS, [])
     try:
         for record in records:
@@ -59,13 +55,10 @@ def compare(recorded: Mapping[str, Any], now: Mapping[str, Any]) -> list[str]:
 def find_changes(
     path: Path, training: TrainerSpec, recorded: Mapping[str, Any], *, accept: bool
 ) -> dict[str, Any] | None:
-    """Compare the environments with the last ones on record.
+    """Compare the environments with the last ones on record, and refuse changes unless accepted.
 
     Returns:
         Changes and present identity, to be recorded; None if nothing has changed.
-
-    Raises:
-        ConfigurationError: If something has changed, and that is not accepted.
     """
     now = identity_of(training)
     changes = compare(recorded["identity"], now)

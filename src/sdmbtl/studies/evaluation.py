@@ -29,15 +29,7 @@ def evaluate_chosen(
     helpers: EvaluationHelpers | None,
     progress: EvaluationProgress | None = None,
 ) -> Evaluation:
-    """Play each context with the policy that the portfolio chooses for it.
-
-    Args:
-        study: The study.
-        contexts: Any contexts; all targets if left out.
-        episodes: Episodes on each; as in the study if left out.
-        seed: Another seed gives other episodes.
-        helpers: Processes that take a share.
-        progress: Called now and then with the contexts done and those in all.
+    """Play each context with the policy that the portfolio chooses for it; see `Study.evaluate`.
 
     Raises:
         StudyError: If there is nothing to evaluate, or a number is not usable.
@@ -82,12 +74,7 @@ def evaluate_chosen(
 
 
 def as_vectors(contexts: Iterable[ContextLike] | None, space: ContextSpace) -> NDArray[np.float64]:
-    """(n, D) contexts to evaluate on: all targets, if none are given.
-
-    Raises:
-        ContextError: If this is not a list of contexts.
-        StudyError: If it is an empty one.
-    """
+    """(n, D) contexts to evaluate on: all targets, if none are given."""
     if contexts is None:
         return space.targets
     if isinstance(contexts, str | bytes | Mapping) or not isinstance(contexts, Iterable):

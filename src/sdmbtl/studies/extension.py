@@ -131,10 +131,6 @@ class SpaceChange:
 
         A policy that has no return left is pending, to be evaluated; what was still to be trained
         is given back to the selector.
-
-        Raises:
-            StudyError: If its source does not exist in the new space, or it has no return left and
-                was trained elsewhere.
         """
         try:
             source = self.source(trial.source)
@@ -167,9 +163,6 @@ class SpaceChange:
         """For each new coordinate the old one, and its factor and offset; None if all are alike.
 
         An old coordinate is factor * new + offset; a number of -1 is for one that was not there.
-
-        Raises:
-            StudyError: If a coordinate does not follow from the new one in this way.
         """
         first, starts = 0, {}
         for name, dimension in self.old.dimensions.items():
@@ -200,11 +193,7 @@ class SpaceChange:
         return None if found == alike else found
 
     def policy(self, policy: Policy) -> Policy:
-        """The policy on observations that end with the new coordinates, acting as before.
-
-        Raises:
-            StudyError: If its inputs cannot be adapted.
-        """
+        """The policy on observations that end with the new coordinates, acting as before."""
         if not policy.sees_context or (columns := self.columns) is None:
             return policy
         if not isinstance(policy, MlpPolicy):
@@ -257,12 +246,7 @@ class SpaceChange:
 def extend_study(
     study: Study, space: SpaceLike | None, defaults: Mapping[str, Any], objective: str | None
 ) -> tuple[Setup, list[str]]:
-    """Record another space, or another objective, in one transaction; see `Study.extend`.
-
-    Raises:
-        StudyError: If something cannot be carried over, or nothing changes.
-        BusyError: If another process runs the study.
-    """
+    """Record another space or objective in one transaction; see `Study.extend`."""
     store, old = study.store, study.configuration
     with LeaseKeeper(store):
         study.refresh()

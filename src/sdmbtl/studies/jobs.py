@@ -47,13 +47,7 @@ def training_job(study: Study, trial: Trial) -> TrainingJob:
 
 
 def begin_evaluation(study: Study, trial: Trial, *, everywhere: bool = False) -> RowEvaluation:
-    """Begin the evaluation of a trial's policy, as the study is set to.
-
-    Args:
-        study: The study.
-        trial: The trial.
-        everywhere: Whether to evaluate it on every target whatever the study is set to.
-    """
+    """Begin the evaluation of a policy: as the study is set to, or on every target."""
     configuration = study.configuration
     known = np.full((len(study.space), configuration.episodes), np.nan)
     if trial.row is not None:

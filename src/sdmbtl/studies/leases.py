@@ -64,12 +64,9 @@ class Lease:
 
 
 def grant(before: Lease | None, seconds: float, holder: str | None = None) -> Lease:
-    """Return a lease with the next token, after one that is free.
+    """Return a lease with the next token, after one that is free; None if there was none.
 
-    Args:
-        before: The lease so far; None if there was none.
-        seconds: Time without a heartbeat after which it is free again.
-        holder: Identity of a run; a job elsewhere, which need not be a process, if left out.
+    Without a holder it is for a job elsewhere, which need not be a process.
     """
     token = 1 if before is None else before.token + 1
     return Lease(token, holder or f"job {socket.gethostname()}", seconds, time.time())
@@ -81,11 +78,7 @@ class LeaseKeeper:
     Args:
         store: The store of the study.
         seconds: Time without a heartbeat after which others take over the trials of this run.
-        alone: Whether no other run may be at work; see `Study.run` about `join`.
-
-    Raises:
-        StudyError: If the number of seconds is not usable.
-        BusyError: On entering, if another process runs the study.
+        alone: Whether no other run may be at work: entering raises `BusyError` if one is.
     """
 
     def __init__(self, store: StudyStore, seconds: float = 60.0, *, alone: bool = True) -> None:

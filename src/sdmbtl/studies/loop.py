@@ -166,8 +166,6 @@ class Loop:
             with store.transaction():
                 store.set_fact(TO_EVALUATE, waiting[1:])
 
-    # -- giving work ---------------------------------------------------------------------------
-
     def _work_off(self) -> None:
         """Do what is to be done, without asking for more."""
         while self._todo or self._tasks:
@@ -214,11 +212,7 @@ class Loop:
         return next((reason for rule in rules if (reason := rule.reason(standing))), None)
 
     def _ask(self) -> list[Trial]:
-        """Ask for the next trials, as many as a batch has; none if the rest is that of others.
-
-        Raises:
-            ExhaustedError: If there is nothing left to ask for.
-        """
+        """Ask for the next trials, as many as a batch has; none if the rest is that of others."""
         study = self.study
         with study.write_lock():
             wanted = study.configuration.batch
@@ -243,11 +237,7 @@ class Loop:
         return self.files.state(trial) == "intact"
 
     def _is_ready(self, trial: Trial) -> bool:
-        """Tell whether the policy that a trial starts from is here; if it never will be, give up.
-
-        Raises:
-            StudyError: If its file is lost and can be made again.
-        """
+        """Tell whether the policy that a trial starts from is here; give up if it never will be."""
         if trial.parent is None:
             return True
         path = self.files.root
@@ -325,8 +315,6 @@ class Loop:
         future = self.executor.submit(*what, on_report=listen)
         self._tasks[future] = task
 
-    # -- taking results ------------------------------------------------------------------------
-
     def _wait(self) -> list[int]:
         """Take what is done, or show how far it is; returns the trials that ended."""
         done, ended = set[Future[Any]](), list[int]()
@@ -395,11 +383,7 @@ class Loop:
         return [row.trial.id]
 
     def _count_failures(self, numbers: Iterable[int]) -> None:
-        """Count trials in a row that have failed.
-
-        Raises:
-            StudyError: If there are too many, or the code of the environment is wrong.
-        """
+        """Count failures in a row; raise if they are too many, or the environment's code is wrong."""
         for trial in (self.study.trials[number] for number in numbers):
             if trial.status == "finished":
                 self._failures = 0
@@ -420,8 +404,6 @@ class Loop:
                 f"{what} failed on {where}, the last time with: {last.rstrip('.')}. Policies that "
                 f"were trained are kept. Fix the cause, then: {way_out}"
             )
-
-    # -- showing -------------------------------------------------------------------------------
 
     def _show(self) -> None:
         """Tell how far the work is: a training run with news first."""

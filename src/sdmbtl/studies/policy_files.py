@@ -23,10 +23,7 @@ FileState = Literal["intact", "missing", "damaged"]
 
 
 class PolicyFiles:
-    """The policies of a study on disk.
-
-    Args:
-        root: Directory of the study.
+    """The policies of a study on disk, below its directory `root`.
 
     Attributes:
         changes: By SHA-256 of their files: how policies of an earlier space see the present one.
@@ -64,11 +61,7 @@ class PolicyFiles:
             ) from None
 
     def write(self, number: int, content: bytes) -> str:
-        """Write a policy file and return its SHA-256.
-
-        Raises:
-            StudyError: If it cannot be written.
-        """
+        """Write a policy file and return its SHA-256."""
         path = self.path(number)
         found = unsafe_path_reason(path, self.root)
         if found is not None:

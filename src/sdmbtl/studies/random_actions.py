@@ -63,11 +63,6 @@ class RandomActions:
 
         If a policy were no better, its returns would vary as those of random actions do. One that
         is better on average over all targets has learned, although not where it was trained.
-
-        Args:
-            trial: The policy, with its row.
-            space: The context space.
-            episodes: Number of episodes behind each entry of the row.
         """
         own = trial.source_return
         if own is None and trial.row is not None and trial.index is not None:

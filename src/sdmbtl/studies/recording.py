@@ -37,27 +37,17 @@ CODE_ERROR = re.compile(
 
 
 class Recorder:
-    """Records what becomes of trials.
+    """Records what becomes of trials, under the leases of a run, and tells it.
 
     What other processes have recorded meanwhile is never replaced. A result of a trial that was
     lost to another process is recorded as stale and does not count.
-
-    Args:
-        study: The study.
-        leases: Leases of this run.
-        tell: Called with every `Event`.
     """
 
     def __init__(self, study: Study, leases: LeaseKeeper, tell: Callback) -> None:
         self.study, self.leases, self.tell = study, leases, tell
 
     def keep_trained(self, outcomes: Sequence[Outcome], seconds: float) -> None:
-        """Record the result of training, with the policy files; all of it or nothing.
-
-        Args:
-            outcomes: Of pending trials, or of finished ones whose file was lost.
-            seconds: Time that all of it took.
-        """
+        """Record what was trained together, with the policy files; all of it or nothing."""
         from sdmbtl.training import Failure
 
         events: list[Event] = []
@@ -116,13 +106,7 @@ class Recorder:
         )
 
     def keep_evaluated(self, trial: Trial, played: RowEvaluation, seconds: float) -> None:
-        """Record the returns of a policy.
-
-        Args:
-            trial: The trial as it was on record when the evaluation began.
-            played: Its evaluation.
-            seconds: Time that it took.
-        """
+        """Record the returns of a policy, for the trial as it was when the evaluation began."""
         returns, errors = played.known, dict(sorted(played.errors.items()))
         row = mean_over_episodes(returns)
         with self.study.write_lock():
@@ -156,13 +140,7 @@ class Recorder:
         self.tell(Event("finished", evaluated, warning=warning))
 
     def keep_lost(self, trial: Trial, error: str, retries: int) -> None:
-        """Record that a worker was lost; after too many of them the trial has failed.
-
-        Args:
-            trial: The trial that it worked on.
-            error: What became of the worker.
-            retries: How many workers may be lost.
-        """
+        """Record that a worker was lost; after too many of them the trial has failed."""
         if trial.status == "finished":
             _log.warning("Policy %d could not be trained again: %s", trial.id, error)
             return
@@ -196,9 +174,7 @@ class Recorder:
     ) -> bool:
         """Tell whether a result of this run counts; one that comes too late is recorded as stale.
 
-        Args:
-            trial: The trial as it was on record when the work began.
-            result: The policy, the failure or the row, if there is one.
+        The trial is the one on record when the work began; the result a policy, failure or row.
         """
         now = self.study.trials[trial.id]
         if self.leases.is_lost(trial.id):

@@ -145,14 +145,7 @@ class RowEvaluation:
         errors: Mapping[int, str],
         steps: int,
     ) -> None:
-        """Record what was played.
-
-        Args:
-            numbers: Of the contexts.
-            returns: (len(numbers), episodes) returns, NaN where the evaluation failed.
-            errors: Errors by the number of the context.
-            steps: Environment steps.
-        """
+        """Record (len(numbers), episodes) returns, NaN where the evaluation of a context failed."""
         self.steps += steps
         for number, played in zip(numbers, returns, strict=True):
             if number == len(self.space):

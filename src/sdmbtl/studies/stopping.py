@@ -230,11 +230,7 @@ def stop_rules(
     min_gain: float | None,
     patience: int,
 ) -> list[StopRule]:
-    """Make the rules of a run, as `Study.run` takes them.
-
-    Raises:
-        StudyError: If nothing would end it, or a value is not usable.
-    """
+    """Make the rules of a run, as `Study.run` takes them."""
     kinds: list[tuple[Callable[[Any], StopRule], float | None]] = [
         *((Budget, budget), (TotalSteps, total_steps), (TimeLimit, time_limit)),
         (lambda gain: NoGain(gain, patience), min_gain),

@@ -96,16 +96,7 @@ def has_database(path: Path) -> bool:
 def open_store(
     path: Path, wait: float, facts: Callable[[], dict[str, Any]] | None = None
 ) -> StudyStore:
-    """Open the store of the study in a directory, or make both.
-
-    Args:
-        path: The directory.
-        wait: Seconds to wait for another process that writes.
-        facts: Makes the facts of a new study; None to open one only.
-
-    Raises:
-        StudyError: If there is none, or it cannot be made there.
-    """
+    """Open the store of the study in a directory; make both, if there are facts to make it with."""
     if not has_database(path):
         if facts is None:
             raise missing_study(path)
@@ -201,8 +192,6 @@ class StudyStore:
         """Close the connection; further use is an error."""
         self._database.close()
 
-    # -- reading -------------------------------------------------------------------------------
-
     def facts(self) -> dict[str, Any]:
         """Return the JSON data by name that the study was made with, or `set_fact` was given."""
         rows = self._read("SELECT name, value FROM facts")
@@ -266,18 +255,14 @@ class StudyStore:
             read = [(*about, None if row is None else to_array(row)) for *about, row in rows]
         return [dict(zip(names, record, strict=True)) for record in read]
 
-    # -- writing -------------------------------------------------------------------------------
-
     @contextmanager
     def transaction(self) -> Iterator[dict[int, Trial]]:
         """Hold the write lock; all that is written meanwhile is there afterwards, or nothing.
 
-        Yields:
-            The trials that are written meanwhile, by id.
+        Yields the trials that are written meanwhile, by id.
 
         Raises:
             BusyError: If another process writes for longer than one waits.
-            StudyError: If nothing can be written.
         """
         with self._lock:
             with self._explained(writing=True):
@@ -374,15 +359,11 @@ class StudyStore:
                 *(number, stage, value),
             )
 
-    # -- the copy and checks -------------------------------------------------------------------
-
     def back_up(self, *, always: bool = False) -> None:
-        """Copy the database, large ones not more than once a minute.
+        """Copy the database, large ones not more than once a minute unless `always`.
 
-        If the copy cannot be written, that is logged: everything is on record without it.
-
-        Args:
-            always: Whether the age of the copy does not matter, and a failure is an error.
+        If the copy cannot be written, that is logged, or with `always` an error: everything is on
+        record without it.
         """
         with suppress(OSError):
             about = self.backup_path.stat()
@@ -404,11 +385,7 @@ class StudyStore:
             _log.warning("Everything is recorded; its copy is not up to date: %s", cause)
 
     def check(self) -> None:
-        """Have SQLite check the whole file.
-
-        Raises:
-            DamagedStudyError: If it is not intact.
-        """
+        """Have SQLite check the whole file."""
         problems = [text for (text,) in self._read("PRAGMA integrity_check(3)") if text != "ok"]
         links = self._read("PRAGMA foreign_key_check")
         problems += [f"a record in {table!r} belongs to no trial" for table, *_ in links[:3]]
@@ -420,8 +397,6 @@ class StudyStore:
     def data_version(self) -> int:
         """Return a number that changes when another process has written."""
         return int(self._read("PRAGMA data_version")[0][0])
-
-    # -- inside --------------------------------------------------------------------------------
 
     def _read(self, statement: str, *values: Any) -> list[Any]:
         with self._lock, self._explained():
@@ -478,12 +453,7 @@ class StudyStore:
 
 
 def connect(path: Path, wait: float, *, create: bool = False) -> sqlite3.Connection:
-    """Open a database file that somebody else may have made, and nothing else in its place.
-
-    Raises:
-        ValueError: If something else is in its place.
-        LimitError: If it is too large.
-    """
+    """Open a database file that somebody else may have made, and nothing else in its place."""
     for end in ("", "-journal", "-wal", "-shm"):
         place = path.with_name(path.name + end)
         found = unsafe_path_reason(place, path.parent)
@@ -528,12 +498,7 @@ def names_other_files(journal: Path) -> bool:
 
 
 def check_schema(database: sqlite3.Connection, path: Path) -> None:
-    """Refuse other releases, and anything but plain tables: a view or a trigger can do anything.
-
-    Raises:
-        StudyError: If it is of another release.
-        ValueError: If it is not of a study.
-    """
+    """Refuse other releases, and anything but plain tables: a view or a trigger can do anything."""
     (version,) = database.execute("PRAGMA user_version").fetchone()
     found = database.execute(_TABLES).fetchmany(100)
     if version != VERSION and {name for _, name, _ in found} & {"records", "facts"}:

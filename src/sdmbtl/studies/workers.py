@@ -25,14 +25,7 @@ def open_executor(
     run_limit: float | None,
     options: Mapping[str, Any] | None,
 ) -> Iterator[Executor]:
-    """Make the executor of a run, and shut it down at the end unless it was given.
-
-    See `Study.run` for the arguments.
-
-    Raises:
-        ExecutorError: If its settings are not usable.
-        StudyError: If the environments can be made in this process only.
-    """
+    """Make the executor of a run, see `Study.run`; shut it down at the end unless it was given."""
     from sdmbtl.environments.registry import can_be_made_anywhere
 
     workers = 1 if jobs is None else check_int("jobs", jobs, low=1, error=StudyError)
@@ -68,14 +61,9 @@ def open_executor(
 def evaluation_helpers(
     processes: int | None, trainer: Trainer
 ) -> Iterator[EvaluationHelpers | None]:
-    """Make the processes that share evaluations with this one; None if there are none.
+    """Make the processes that share evaluations with this one, if it is not compiled and they pay.
 
-    Args:
-        processes: Number of them with this one; as many as there are cores if left out.
-        trainer: The trainer, whose evaluations may be compiled and need none.
-
-    Raises:
-        StudyError: If that is not a whole number >= 1.
+    `processes` counts this one; there are as many as cores if it is left out.
     """
     from sdmbtl.training.evaluation import EvaluationHelpers
 
