@@ -11,7 +11,7 @@ from contextlib import suppress
 from typing import Any, ClassVar
 
 from sdmbtl.errors import WorkerLostError
-from sdmbtl.execution.base import Call, Executor, Listener, name_of
+from sdmbtl.execution.base import Answer, Call, Executor, Listener, name_of, rebuild_error
 from sdmbtl.wording import duration
 
 #: A future, its task, and who listens to it.
@@ -22,22 +22,11 @@ class Worker(ABC):
     """Someone who does one task at a time."""
 
     def start(self, is_wanted: Callable[[], bool]) -> None:  # noqa: B027 (most need no time)
-        """Wait until the worker can take a task.
-
-        Args:
-            is_wanted: Tells whether to go on waiting.
-
-        Raises:
-            WorkerLostError: If it died before, or is not wanted any more.
-        """
+        """Wait until the worker can take a task, for as long as it is wanted."""
 
     @abstractmethod
-    def do(self, call: Call, on_report: Listener | None) -> Any:
-        """Have a task done; return its result, or raise its error.
-
-        Raises:
-            WorkerLostError: If the worker died, or broke a limit.
-        """
+    def do(self, call: Call, on_report: Listener | None) -> Answer:
+        """Have a task done, as `do_call`; raise `WorkerLostError` if the worker is lost."""
 
     @abstractmethod
     def kill(self) -> None:
@@ -103,9 +92,8 @@ class WorkerPool(Executor):
 
     def _start_keepers(self) -> None:
         while len(self._keepers) < self.workers:
-            keeper = threading.Thread(target=self._keep, daemon=True)
-            self._keepers.append(keeper)
-            keeper.start()
+            self._keepers.append(threading.Thread(target=self._keep, daemon=True))
+            self._keepers[-1].start()
 
     def _keep(self) -> None:
         """Have one task after another done by a worker, which is replaced if it is lost."""
@@ -116,7 +104,7 @@ class WorkerPool(Executor):
                 continue
             try:
                 worker = worker or self._start()
-                result = worker.do(call, on_report)
+                kind, content = worker.do(call, on_report)
             except WorkerLostError as error:
                 self._end(worker)
                 future.set_exception(error)
@@ -124,7 +112,10 @@ class WorkerPool(Executor):
             except BaseException as error:  # noqa: BLE001 (the future has it)
                 future.set_exception(error)
             else:
-                future.set_result(result)
+                if kind == "error":
+                    future.set_exception(rebuild_error(content))
+                else:
+                    future.set_result(content)
         self._end(worker)
 
     def _start_ahead(self) -> Worker | None:

@@ -12,7 +12,7 @@ from subprocess import CalledProcessError
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from sdmbtl.errors import ExecutorError, MissingPackageError, WorkerLostError
-from sdmbtl.execution.base import Call, Listener, do_call, rebuild_error
+from sdmbtl.execution.base import Answer, Call, Listener, do_call
 from sdmbtl.execution.machine import environment_variables, worker_environment
 from sdmbtl.execution.pool import Worker, WorkerPool
 
@@ -72,11 +72,7 @@ class SubmititExecutor(WorkerPool):
 
 
 def _make_submitit(folder: Path, cluster: str | None, parameters: dict[str, Any]) -> AutoExecutor:
-    """Make submitit's executor.
-
-    Raises:
-        ExecutorError: If it refuses.
-    """
+    """Make submitit's executor, or say why it refuses."""
     from submitit import AutoExecutor
 
     shared = AutoExecutor._typed_parameters()
@@ -103,20 +99,17 @@ class _JobWorker(Worker):
 
     def __init__(self, jobs: AutoExecutor) -> None:
         self._jobs = jobs
-        self._job: Job[tuple[str, Any]] | None = None
+        self._job: Job[Answer] | None = None
         self._killed = threading.Event()
 
-    def do(self, call: Call, on_report: Listener | None) -> Any:
+    def do(self, call: Call, on_report: Listener | None) -> Answer:
         """Have a task done; see `Worker.do`. Nothing is reported."""
         del on_report
         job = self._submit(call)
         while not job.done():
             if self._killed.wait(self.look_every):
                 raise WorkerLostError("The job was cancelled.", "killed")
-        kind, content = _take_result(job)
-        if kind == "error":
-            raise rebuild_error(content)
-        return content
+        return _take_result(job)
 
     def kill(self) -> None:
         """Cancel the job, if one runs."""
@@ -127,7 +120,7 @@ class _JobWorker(Worker):
                     self._job.cancel(check=False)
                 self._job = None
 
-    def _submit(self, call: Call) -> Job[tuple[str, Any]]:
+    def _submit(self, call: Call) -> Job[Answer]:
         from submitit.core.utils import FailedSubmissionError
 
         with _submission, environment_variables(worker_environment()):
@@ -143,12 +136,8 @@ class _JobWorker(Worker):
             return self._job
 
 
-def _take_result(job: Job[tuple[str, Any]]) -> tuple[str, Any]:
-    """Read the result of a job that has ended, and delete its files; the logs of a lost one stay.
-
-    Raises:
-        WorkerLostError: If there is none.
-    """
+def _take_result(job: Job[Answer]) -> Answer:
+    """Read the result of a job that has ended; delete its files, but for logs of a lost one."""
     from submitit.core.utils import UncompletedJobError
 
     paths = job.paths
@@ -169,7 +158,7 @@ def _take_result(job: Job[tuple[str, Any]]) -> tuple[str, Any]:
     return result
 
 
-def run_job(call: Call) -> tuple[str, Any]:
+def run_job(call: Call) -> Answer:
     """Do a task, in a job.
 
     submitit turns a preemption or the end of the time into an exception, which would look like an

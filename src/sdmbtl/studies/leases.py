@@ -154,9 +154,9 @@ class LeaseKeeper:
         with self.store.transaction():
             for number, lease in self.store.leases().items():
                 if lease.holder == self.holder:
-                    self.store.set_lease(number, replace(lease, **change))  # type: ignore[arg-type]
+                    self.store.set_lease(number, replace(lease, **change))
             runs = self.store.runs()
-            ours = [replace(r, **change) if r.holder == self.holder else r for r in runs]  # type: ignore[arg-type]
+            ours = [replace(r, **change) if r.holder == self.holder else r for r in runs]
             self.store.set_runs(ours)
 
 

@@ -383,7 +383,7 @@ class Loop:
         return [row.trial.id]
 
     def _count_failures(self, numbers: Iterable[int]) -> None:
-        """Count failures in a row; raise if they are too many, or the environment's code is wrong."""
+        """Count failures in a row; raise if they are too many, or in the code of an environment."""
         for trial in (self.study.trials[number] for number in numbers):
             if trial.status == "finished":
                 self._failures = 0
