@@ -40,16 +40,15 @@ class PolicyFiles:
     def load(self, number: int) -> Policy:
         """Read a policy."""
         content = self._read(number)
-        change = self.changes.get(hashlib.sha256(content).hexdigest())
         policy = policy_from_bytes(content, str(self.path(number)))
+        change = self.changes.get(hashlib.sha256(content).hexdigest())
         return policy if change is None else change.policy(policy)
 
     def content(self, number: int) -> bytes:
         """Return a policy as the content of a file, adapted to the space of the study."""
         content = self._read(number)
-        if hashlib.sha256(content).hexdigest() not in self.changes:
-            return content
-        return policy_bytes(self.load(number))
+        is_adapted = hashlib.sha256(content).hexdigest() in self.changes
+        return policy_bytes(self.load(number)) if is_adapted else content
 
     def _read(self, number: int) -> bytes:
         try:
