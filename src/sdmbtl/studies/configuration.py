@@ -120,13 +120,6 @@ class Configuration:
         spec = TrainerSpec(self.family, self.space, self.trainer["name"], self.trainer["settings"])
         return Setup(self, selector, spec)
 
-    def family_settings(self) -> dict[str, Any] | None:
-        """Name and options of the environments for `make_family`; None if it cannot make them."""
-        if self.family is None or not self.family.get("importable", True):
-            return None
-        options = {**self.family["options"], "space": self.space}
-        return {"name": self.family["name"], "options": options}
-
     def check_same(self, recorded: Configuration, path: object) -> None:
         """Refuse to continue a study that was made with another configuration."""
         lines = differences(asdict(recorded), asdict(self))

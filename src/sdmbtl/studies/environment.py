@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -11,7 +10,7 @@ from sdmbtl import __version__
 from sdmbtl.errors import ConfigurationError, StudyError
 
 if TYPE_CHECKING:
-    from sdmbtl.training import Trainer, TrainerSpec
+    from sdmbtl.training import TrainerSpec
 
 #: Under this name the identities are kept, the present one last.
 ENVIRONMENTS = "environments"
@@ -79,21 +78,3 @@ def identity_of(training: TrainerSpec) -> dict[str, Any]:
     from sdmbtl.environments.identity import identify
 
     return identify(training.make_family(), ContextSpace.from_dict(training.space).middle())
-
-
-def warn_of_missing_time_limit(trainer: Trainer) -> None:
-    """Warn if episodes might never end, where they are evaluated on the host."""
-    if not trainer.evaluates_on_host or trainer.max_episode_steps is not None:
-        return
-    from sdmbtl.environments.checks import find_missing_time_limit
-
-    try:
-        remark = find_missing_time_limit(trainer.family, trainer.space)
-    except (Exception, SystemExit):  # noqa: BLE001 (an environment that fails: training says how)
-        return
-    if remark is not None:
-        warnings.warn(
-            f"{remark} Or set the trainer's 'max_episode_steps'. Evaluations end one as failed "
-            f"after {trainer.endless_after:,} steps ('endless_after').",
-            stacklevel=4,
-        )

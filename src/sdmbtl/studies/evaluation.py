@@ -6,10 +6,9 @@ from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from sdmbtl.checks import check_int
-from sdmbtl.contexts import ContextLike, ContextSpace
+from sdmbtl.contexts import ContextLike
 from sdmbtl.errors import ContextError, StudyError
 from sdmbtl.foreign import MAX_BYTES, check_size
 from sdmbtl.seeds import derived_seed
@@ -37,7 +36,16 @@ def evaluate_chosen(
     """
     from sdmbtl.training import Evaluation, evaluate
 
-    vectors = as_vectors(contexts, study.space)
+    vectors = study.space.targets
+    if contexts is not None:
+        if isinstance(contexts, str | bytes | Mapping) or not isinstance(contexts, Iterable):
+            raise ContextError(
+                f"The 'contexts' must be a list of them. Got {contexts!r} instead; one alone is "
+                "[it]."
+            )
+        vectors = np.array([study.space.vector(context) for context in contexts])
+        if not len(vectors):
+            raise StudyError("There is nothing to evaluate: the list of contexts is empty.")
     seed = check_int("seed", seed, low=0, error=StudyError)
     if episodes is None:
         episodes = study.configuration.episodes
@@ -71,20 +79,6 @@ def evaluate_chosen(
     if len(errors) == len(vectors):
         whole.complete()
     return whole
-
-
-def as_vectors(contexts: Iterable[ContextLike] | None, space: ContextSpace) -> NDArray[np.float64]:
-    """(n, D) contexts to evaluate on: all targets, if none are given."""
-    if contexts is None:
-        return space.targets
-    if isinstance(contexts, str | bytes | Mapping) or not isinstance(contexts, Iterable):
-        raise ContextError(
-            f"The 'contexts' must be a list of them. Got {contexts!r} instead; one alone is [it]."
-        )
-    vectors = [space.vector(context) for context in contexts]
-    if not vectors:
-        raise StudyError("There is nothing to evaluate: the list of contexts is empty.")
-    return np.array(vectors)
 
 
 def count_missing(study: Study) -> int:

@@ -24,7 +24,7 @@ def training_job(study: Study, trial: Trial) -> TrainingJob:
     """Make the training job of a trial's present attempt."""
     from sdmbtl.training import TrainingJob
 
-    space, attempt = study.space, training_run(trial).attempt
+    space, attempt = study.space, (trial.run or TrainingRun()).attempt
     seed, number = study.configuration.seed, study.configuration.region_contexts
     row, parent = None, None if trial.parent is None else study.files.load(trial.parent)
     if space.is_whole(trial.source):
@@ -57,8 +57,3 @@ def begin_evaluation(study: Study, trial: Trial, *, everywhere: bool = False) ->
     history = None if everywhere else study.selector.history
     seed = derived_seed(configuration.seed, "evaluate")
     return RowEvaluation(trial, study.space, known, seed, history)
-
-
-def training_run(trial: Trial) -> TrainingRun:
-    """Return how a trial's policy came about so far."""
-    return trial.run or TrainingRun()

@@ -23,7 +23,7 @@ from sdmbtl.execution import Executor
 from sdmbtl.selectors import Trial
 from sdmbtl.selectors.trial import TrainingRun
 from sdmbtl.studies.extension import TO_EVALUATE
-from sdmbtl.studies.jobs import begin_evaluation, training_job, training_run
+from sdmbtl.studies.jobs import begin_evaluation, training_job
 from sdmbtl.studies.leases import LeaseKeeper
 from sdmbtl.studies.recording import CODE_ERROR, Recorder
 from sdmbtl.studies.row_evaluation import Batch, RowEvaluation
@@ -390,7 +390,7 @@ class Loop:
             if trial.status != "failed":  # a retry to come is neither
                 continue
             self._failures += 1
-            run, path = training_run(trial), self.files.root
+            run, path = trial.run or TrainingRun(), self.files.root
             last = run.errors[-1] if run.errors else "it was reported as failed elsewhere"
             is_hopeless = not self.study.n_finished and CODE_ERROR.search(last)
             if self._failures < GIVE_UP_AFTER and not is_hopeless:

@@ -15,7 +15,6 @@ from sdmbtl.callbacks import Callback, Event
 from sdmbtl.policies import policy_bytes
 from sdmbtl.selectors import Trial
 from sdmbtl.selectors.trial import TrainingRun
-from sdmbtl.studies.jobs import training_run
 from sdmbtl.studies.leases import LeaseKeeper
 from sdmbtl.studies.random_actions import no_better_warning, recorded_random_actions
 from sdmbtl.studies.row_evaluation import RowEvaluation, episodes_behind
@@ -69,16 +68,17 @@ class Recorder:
         notes = {"id": trial.id, "context": trial.context, "seed": job.seed}
         notes |= {k: v for k, v in trial.source.to_dict().items() if k in ("width", "parent")}
         content = policy_bytes(training.policy, {**notes, "steps": training.steps})
+        before = trial.run or TrainingRun()
         run = replace(
-            training_run(trial),
+            before,
             steps=int(training.steps),  # numbers of NumPy are not JSON
             # Those of a policy that was lost and is trained again were counted the first time.
-            evaluation_steps=training_run(trial).evaluation_steps or int(training.evaluation_steps),
+            evaluation_steps=before.evaluation_steps or int(training.evaluation_steps),
             training_return=float(training.source_return),
             curve=tuple((int(steps), float(value)) for steps, value in training.curve),
             policy_sha256=self.study.files.write(trial.id, content),
         )
-        if trial.row is not None and run.policy_sha256 != training_run(trial).policy_sha256:
+        if trial.row is not None and run.policy_sha256 != before.policy_sha256:
             # Its returns are those of another policy: it is evaluated next, also after a crash.
             self.leases.take(trial.id, self.study.store.leases().get(trial.id))
             trial = trial.replaced(
@@ -94,15 +94,12 @@ class Recorder:
         if trial.status == "finished":
             _log.warning("Policy %d could not be trained again: %s", trial.id, failure.error)
             return trial
-        retry = failure.attempt < self.study.configuration.retries and not CODE_ERROR.search(
-            failure.error
-        )
-        attempt = failure.attempt + 1 if retry else failure.attempt
-        run = TrainingRun(attempt, (*training_run(trial).errors, failure.error))
-        if not retry:
-            self.leases.give_back(trial.id)
+        attempt, errors = failure.attempt, (*(trial.run or TrainingRun()).errors, failure.error)
+        if attempt < self.study.configuration.retries and not CODE_ERROR.search(failure.error):
+            return self._with_attributes(trial.updated(run=TrainingRun(attempt + 1, errors)))
+        self.leases.give_back(trial.id)
         return self._with_attributes(
-            trial.updated(run=run, status=trial.status if retry else "failed")
+            trial.updated(run=TrainingRun(attempt, errors), status="failed")
         )
 
     def keep_evaluated(self, trial: Trial, played: RowEvaluation, seconds: float) -> None:
@@ -120,7 +117,7 @@ class Recorder:
                 evaluated = self.study.selector.reported_trial(
                     trial, row, source_return=played.own, correct=True
                 ).updated(run=trial.run)
-            run = training_run(evaluated)
+            run = evaluated.run or TrainingRun()
             run = replace(run, evaluation_steps=run.evaluation_steps + played.steps)
             evaluated = evaluated.updated(run=run, episodes=episodes_behind(returns))
             self.study.store.write(
@@ -144,7 +141,7 @@ class Recorder:
         if trial.status == "finished":
             _log.warning("Policy %d could not be trained again: %s", trial.id, error)
             return
-        run = training_run(trial)
+        run = trial.run or TrainingRun()
         if len(run.lost) >= retries:
             self.give_up(trial, f"WorkerLostError: {error}")
             return
@@ -166,7 +163,8 @@ class Recorder:
         self.tell(Event("failed", failed))
 
     def _failed(self, trial: Trial, error: str) -> Trial:
-        run = replace(training_run(trial), errors=(*training_run(trial).errors, error))
+        run = trial.run or TrainingRun()
+        run = replace(run, errors=(*run.errors, error))
         return self._with_attributes(trial.updated(run=run, status="failed", row=None))
 
     def _is_ours(

@@ -243,9 +243,9 @@ class StudyStore:
 
     def runs(self) -> list[Lease]:
         """Return the leases of the processes that run the study, or did."""
-        rows = self._read("SELECT value FROM facts WHERE name = ?", RUNS)
+        facts = self.facts()
         with self._explained():
-            return [Lease(**lease) for (value,) in rows for lease in parse_json(value)]
+            return [Lease(**lease) for lease in facts.get(RUNS, [])]
 
     def stale_results(self) -> list[dict[str, Any]]:
         """Return results that arrived too late to count, in order."""

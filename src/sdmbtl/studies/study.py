@@ -30,7 +30,6 @@ from sdmbtl.studies.environment import (
     ENVIRONMENTS,
     find_changes,
     recorded_environments,
-    warn_of_missing_time_limit,
 )
 from sdmbtl.studies.evaluation import count_missing, evaluate_chosen
 from sdmbtl.studies.extension import adapted_files, extend_study
@@ -60,6 +59,9 @@ if TYPE_CHECKING:
     from sdmbtl.studies.store import StudyStore
     from sdmbtl.training import Progress, Trainer, TrainerSpec
     from sdmbtl.training.progress import EvaluationProgress
+
+#: JSON data by name, to attach to a trial.
+Attributes = Mapping[str, Any] | None
 
 
 class Study:
@@ -434,31 +436,35 @@ class Study:
 
     def warn_of_environment(self) -> None:
         """Warn of episodes that might never end, once, before time is spent on them."""
-        trainer = self.trainer
-        if not self._was_warned:
-            self._was_warned = True
-            warn_of_missing_time_limit(trainer)
+        trainer, warned = self.trainer, self._was_warned
+        self._was_warned = True
+        if warned or not trainer.evaluates_on_host or trainer.max_episode_steps is not None:
+            return
+        from sdmbtl.environments.checks import find_missing_time_limit
+
+        try:
+            remark = find_missing_time_limit(trainer.family, trainer.space)
+        except (Exception, SystemExit):  # noqa: BLE001 (it fails: training says how)
+            return
+        if remark is not None:
+            warnings.warn(
+                f"{remark} Or set the trainer's 'max_episode_steps'. Evaluations end one as failed "
+                f"after {trainer.endless_after:,} steps ('endless_after').",
+                stacklevel=3,
+            )
 
     # -- ask and tell --------------------------------------------------------------------------
 
     @overload
     def ask(
-        self,
-        n: None = None,
-        *,
-        lease: float | None = None,
-        attributes: Mapping[str, Any] | None = None,
+        self, n: None = None, *, lease: float | None = None, attributes: Attributes = None
     ) -> Trial: ...
     @overload
     def ask(
-        self, n: int, *, lease: float | None = None, attributes: Mapping[str, Any] | None = None
+        self, n: int, *, lease: float | None = None, attributes: Attributes = None
     ) -> list[Trial]: ...
     def ask(
-        self,
-        n: int | None = None,
-        *,
-        lease: float | None = None,
-        attributes: Mapping[str, Any] | None = None,
+        self, n: int | None = None, *, lease: float | None = None, attributes: Attributes = None
     ) -> Trial | list[Trial]:
         """Choose the next source, or the next `n`, to be trained elsewhere; as `Selector.ask`.
 
@@ -657,8 +663,12 @@ class Study:
                 f"The study in {str(self.path)!r} has no finished policies yet. {way_out} "
                 f"{self.path}"
             )
-        settings = self.configuration.family_settings()
-        return Portfolio(self.space, members, family=settings, return_range=self.return_range)
+        family = made = self.configuration.family
+        if made is not None:  # what makes the environments, unless that is a function
+            options = {**made["options"], "space": self.configuration.space}
+            family = {"name": made["name"], "options": options}
+            family = family if made.get("importable", True) else None
+        return Portfolio(self.space, members, family=family, return_range=self.return_range)
 
     def distill(
         self,
