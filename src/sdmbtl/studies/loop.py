@@ -311,7 +311,7 @@ class Loop:
                     self.tell(Event("evaluating", row.trial, row.done + data["done"], row.todo))
 
             what = [evaluate_task, self.training, row.policy, row.evaluation.contexts]
-            what += [batch.numbers, batch.episodes, batch.seed, self.helpers]
+            what += [batch.numbers, batch.episodes, batch.seed, self.helpers if show else None]
         future = self.executor.submit(*what, on_report=listen)
         self._tasks[future] = task
 
