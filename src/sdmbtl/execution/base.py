@@ -112,17 +112,6 @@ def make_executor(name: str, workers: int = 1, **options: Any) -> Executor:
     return kind(workers, **given)
 
 
-def name_of(function: Callable[..., Any]) -> str:
-    """Return the name "module:function" under which a task is imported where it runs."""
-    module, name = function.__module__, function.__qualname__
-    if not inspect.isfunction(function) or "." in name or module == "__main__":
-        raise ExecutorError(
-            f"A task is a function at the top of a module that can be imported. Got {name!r} of "
-            f"{module!r} instead."
-        )
-    return f"{module}:{name}"
-
-
 def report(data: Any) -> None:
     """Report progress to whoever submitted the task that runs here, if anybody listens."""
     listener = _listener.get()

@@ -65,30 +65,22 @@ class SubmititExecutor(WorkerPool):
             )
         minutes = TIMEOUT_MIN if time_limit is None else math.ceil(time_limit / 60)
         given = {"timeout_min": minutes, "name": "sdmbtl", **parameters}
-        self._jobs = _make_submitit(Path(folder), cluster, given)
+        from submitit import AutoExecutor
+
+        shared = AutoExecutor._typed_parameters()
+        known = {n for n in given if n in shared or n.startswith(("slurm_", "local_"))}
+        named = {n if n in known else f"slurm_{n}": value for n, value in given.items()}
+        try:
+            self._jobs = AutoExecutor(Path(folder), cluster=cluster)
+            self._jobs.update_parameters(**named)
+        except (AssertionError, NameError, RuntimeError, TypeError, ValueError) as error:
+            raise ExecutorError(
+                f"submitit refuses these settings: {error} See the parameters of sbatch, and of "
+                "submitit's AutoExecutor."
+            ) from None
 
     def _make_worker(self) -> Worker:
         return _JobWorker(self._jobs)
-
-
-def _make_submitit(folder: Path, cluster: str | None, parameters: dict[str, Any]) -> AutoExecutor:
-    """Make submitit's executor, or say why it refuses."""
-    from submitit import AutoExecutor
-
-    shared = AutoExecutor._typed_parameters()
-    named = {
-        name if name in shared or name.startswith(("slurm_", "local_")) else f"slurm_{name}": value
-        for name, value in parameters.items()
-    }
-    try:
-        executor = AutoExecutor(folder, cluster=cluster)
-        executor.update_parameters(**named)
-    except (AssertionError, NameError, RuntimeError, TypeError, ValueError) as error:
-        raise ExecutorError(
-            f"submitit refuses these settings: {error} See the parameters of sbatch, and of "
-            "submitit's AutoExecutor."
-        ) from None
-    return executor
 
 
 class _JobWorker(Worker):
@@ -104,8 +96,19 @@ class _JobWorker(Worker):
 
     def do(self, call: Call, on_report: Listener | None) -> Answer:
         """Have a task done; see `Worker.do`. Nothing is reported."""
+        from submitit.core.utils import FailedSubmissionError
+
         del on_report
-        job = self._submit(call)
+        with _submission, environment_variables(worker_environment()):
+            if self._killed.is_set():
+                raise WorkerLostError("The job was cancelled.", "killed")
+            try:
+                self._job = job = self._jobs.submit(run_job, call)
+            except (OSError, FailedSubmissionError, CalledProcessError) as error:
+                raise ExecutorError(
+                    f"The job could not be submitted: {error} Everything recorded is kept. When "
+                    "the cluster takes jobs, do the same again."
+                ) from None
         while not job.done():
             if self._killed.wait(self.look_every):
                 raise WorkerLostError("The job was cancelled.", "killed")
@@ -119,21 +122,6 @@ class _JobWorker(Worker):
                 with suppress(OSError):  # the program that cancels is not here
                     self._job.cancel(check=False)
                 self._job = None
-
-    def _submit(self, call: Call) -> Job[Answer]:
-        from submitit.core.utils import FailedSubmissionError
-
-        with _submission, environment_variables(worker_environment()):
-            if self._killed.is_set():
-                raise WorkerLostError("The job was cancelled.", "killed")
-            try:
-                self._job = self._jobs.submit(run_job, call)
-            except (OSError, FailedSubmissionError, CalledProcessError) as error:
-                raise ExecutorError(
-                    f"The job could not be submitted: {error} Everything recorded is kept. When "
-                    "the cluster takes jobs, do the same again."
-                ) from None
-            return self._job
 
 
 def _take_result(job: Job[Answer]) -> Answer:

@@ -9,7 +9,7 @@ from pathlib import Path
 
 from sdmbtl.markup import html_lines, html_table
 from sdmbtl.portfolio.network import NetworkRecord
-from sdmbtl.studies.baseline import Baseline
+from sdmbtl.studies.networks import Baseline
 from sdmbtl.studies.snapshot import PolicySnapshot, StudySnapshot
 from sdmbtl.wording import (
     counted,

@@ -14,10 +14,9 @@ from sdmbtl.json_data import as_json
 from sdmbtl.portfolio.network import NetworkRecord
 from sdmbtl.selectors.structure_detection_selector import StructureDetectionSelector
 from sdmbtl.selectors.trial import TrainingRun, Trial
-from sdmbtl.studies.baseline import Baseline, recorded_baselines
 from sdmbtl.studies.environment import recorded_environments
 from sdmbtl.studies.extension import EXTENSIONS
-from sdmbtl.studies.networks import recorded_networks
+from sdmbtl.studies.networks import Baseline, recorded_baselines, recorded_networks
 from sdmbtl.studies.random_actions import RandomActions, recorded_random_actions
 from sdmbtl.studies.stopping import STOP_RULES, STOPPED
 from sdmbtl.transfer import Coverage, Objective, coverage_of, share_of_range
@@ -43,7 +42,6 @@ class Level:
     """Mean return over the targets, and the same as a coverage.
 
     Attributes:
-        performance: Mean return.
         coverage: Its share of the range of returns; None if the range is not known.
         id: The policy that has it; None for random actions.
     """
@@ -58,8 +56,6 @@ class PolicySnapshot:
     """A policy and what it brought.
 
     Attributes:
-        trial: The trial: what it was trained on, why, and how.
-        trained_on: Its source in words.
         kind: "whole" for the whole space, "region" or "point".
         training_return: Return where it was trained: in training, or else as evaluated.
         failed_targets: Number of targets on which its evaluation failed.
@@ -116,15 +112,9 @@ class StudySnapshot:
     All but `timing` and `running_process` is the same however often the study was interrupted.
 
     Attributes:
-        path: Its directory.
-        environment: Name of the environments; None if policies are trained elsewhere.
         importable: Whether the environments can be made by name.
         environment_changes: Accepted changes of the environments.
         extensions: Changes of the space and of the objective.
-        trainer: Name of the trainer, if any.
-        selector: Name of the selector.
-        seed: The seed.
-        targets: Number of targets.
         stop_rules: Stopping rules of the last run, as keywords of `Study.run`.
         stopped: Why the last run stopped; None if it was interrupted.
         rounds: Every policy, in order.
@@ -139,16 +129,13 @@ class StudySnapshot:
             the known range, or a return if that is not known.
         gaps: Targets that are badly covered.
         best_single: The best policy for all targets; None before the first.
-        random_actions: Mean return of random actions, if measured.
         networks: Networks that were distilled from the policies.
         baselines: Single policies with the same steps, compared with the study.
-        return_range: Lowest and highest return, if known.
         return_span: Width of the range of returns, known or so far.
         structure: Structure that the selector detects in all rows.
         model_weights: Weight of each model that predicts the next policy.
         next_gain: Rise of the mean best return that is expected of one more policy.
         remaining_gain: The same of `POLICIES_AHEAD` more.
-        versions: Versions of the software.
         timing: Seconds of each stage, in all and by policy.
         running_process: Id of the process that works on the study now.
     """

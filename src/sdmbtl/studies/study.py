@@ -24,7 +24,6 @@ from sdmbtl.portfolio import Member, Portfolio
 from sdmbtl.selectors import Trial
 from sdmbtl.selectors.base import TellOptions, TrialLike
 from sdmbtl.selectors.trial import TrainingRun
-from sdmbtl.studies.baseline import Baseline, train_baseline
 from sdmbtl.studies.configuration import Configuration, Evaluate, Setup, set_up
 from sdmbtl.studies.environment import (
     ENVIRONMENTS,
@@ -35,7 +34,7 @@ from sdmbtl.studies.evaluation import count_missing, evaluate_chosen
 from sdmbtl.studies.extension import adapted_files, extend_study
 from sdmbtl.studies.leases import Lease, LeaseKeeper, grant
 from sdmbtl.studies.loop import Loop
-from sdmbtl.studies.networks import distill_study
+from sdmbtl.studies.networks import Baseline, distill_study, train_baseline
 from sdmbtl.studies.policy_files import PolicyFiles
 from sdmbtl.studies.random_actions import (
     RandomActions,
