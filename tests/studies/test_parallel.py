@@ -241,6 +241,12 @@ def test_a_second_process_joins_only_if_told_to(tmp_path, planned):
     assert study.n_finished == 2
 
 
+def test_a_plain_run_notices_one_that_joined(tmp_path, planned):
+    study = make_study(tmp_path / "study", batch=1)
+    with LeaseKeeper(study.store, alone=False), pytest.raises(BusyError, match="running the study"):
+        Study.open(study.path).run(1, executor=planned(1), progress=False, log_every=None)
+
+
 def test_what_another_process_works_on_is_waited_for(tmp_path, planned):
     study = make_study(tmp_path / "study", batch=1)
     study.ask()
