@@ -99,7 +99,11 @@ def open_store(
     """Open the store of the study in a directory; make both, if there are facts to make it with."""
     if not has_database(path):
         if facts is None:
-            raise missing_study(path)
+            raise StudyError(
+                f"There is not a study in {str(path)!r}. Make one with an environment: "
+                f"sdmbtl run CartPole --out {path}, or Study.open(path, 'CartPole'); or for "
+                f"training of your own: sdmbtl ask {path} --space FILE.toml."
+            )
         # A study whose creation was killed may have left files without a database.
         if path.exists() and not (
             path.is_dir()
@@ -133,10 +137,6 @@ class StudyStore:
         path: The file.
         wait: Seconds to wait for other processes that write.
         facts: Makes the facts of a new study, if there is none yet; None to open one only.
-
-    Raises:
-        DamagedStudyError: If it is missing, or not the database of a study.
-        StudyError: If it cannot be read, is of another release, or is being made.
     """
 
     def __init__(
@@ -165,7 +165,10 @@ class StudyStore:
         try:
             if not self._read(_TABLES) and not self.backup_path.exists():
                 if facts is None:  # another process is making it
-                    raise missing_study(path.parent)
+                    raise StudyError(
+                        f"There is not a study in {str(path.parent)!r} yet: making it goes on, or "
+                        "was interrupted. Try again, or make it again in the same way."
+                    )
                 self._create(facts())
             with self._explained():
                 check_schema(self._database, path)
@@ -252,8 +255,8 @@ class StudyStore:
         rows = self._read("SELECT trial, token, result, returns FROM stale_results ORDER BY id")
         names = ("trial", "token", "result", "row")
         with self._explained():
-            read = [(*about, None if row is None else to_array(row)) for *about, row in rows]
-        return [dict(zip(names, record, strict=True)) for record in read]
+            rows = [(*about, None if row is None else to_array(row)) for *about, row in rows]
+        return [dict(zip(names, record, strict=True)) for record in rows]
 
     @contextmanager
     def transaction(self) -> Iterator[dict[int, Trial]]:
@@ -531,15 +534,6 @@ def to_bytes(array: NDArray[np.float64]) -> bytes:
 def to_array(blob: bytes) -> NDArray[np.float64]:
     """Return the numbers that `to_bytes` was given."""
     return np.frombuffer(blob, dtype="<f8").astype(np.float64)
-
-
-def missing_study(path: Path) -> StudyError:
-    """Return the error for a directory without a study."""
-    return StudyError(
-        f"There is not a study in {str(path)!r}. Make one with an environment: "
-        f"sdmbtl run CartPole --out {path}, or Study.open(path, 'CartPole'); or for "
-        f"training of your own: sdmbtl ask {path} --space FILE.toml."
-    )
 
 
 def cannot_write(path: Path, reason: object, study: Path | None = None) -> StudyError:

@@ -76,10 +76,6 @@ class Study:
         given: The set-up just made by the user; None to make it from the record.
         accept_changes: Whether environments may have changed; see `open`.
         trust: Whether code that the study names may be imported; see `open`.
-
-    Raises:
-        ConfigurationError: If it was set up in another way before.
-        DamagedStudyError: If its files are damaged.
     """
 
     def __init__(
@@ -205,8 +201,6 @@ class Study:
             store.close()
             raise
 
-    # -- the environments ----------------------------------------------------------------------
-
     @property
     def training(self) -> TrainerSpec:
         """Training specification, as data.
@@ -244,8 +238,6 @@ class Study:
     def trainer(self) -> Trainer:
         """The trainer."""
         return self.training.make_trainer()
-
-    # -- the loop ------------------------------------------------------------------------------
 
     def run(
         self,
@@ -379,13 +371,11 @@ class Study:
     def start_from(self, path: str | Path) -> Trial:
         """Take a policy that was trained elsewhere as the first one, with 0 steps.
 
-        It is evaluated by the next `run`, and others may start from it.
+        It is evaluated by the next `run`, and others may start from it. In a study that began with
+        the same file, nothing is changed.
 
         Args:
             path: A policy file; for the trainer "sb3" also an archive of stable-baselines3.
-
-        Returns:
-            Its trial. In a study that began with the same file, nothing is changed.
 
         Raises:
             StudyError: If the study began otherwise, or its selector does.
@@ -452,8 +442,6 @@ class Study:
                 stacklevel=3,
             )
 
-    # -- ask and tell --------------------------------------------------------------------------
-
     @overload
     def ask(
         self, n: None = None, *, lease: float | None = None, attributes: Attributes = None
@@ -495,11 +483,7 @@ class Study:
         return None if lease is None or lease.holder is None else lease.token
 
     def renew(self, trial: Trial | int, lease: int) -> bool:
-        """Record a heartbeat for a lease.
-
-        Args:
-            trial: The trial, or its id.
-            lease: The token of the lease.
+        """Record a heartbeat for a lease, by its token.
 
         Returns:
             False if the trial was given to somebody else, or reported: its result would not count.
@@ -509,10 +493,11 @@ class Study:
             StudyError: If this lease was never given.
         """
         with self.write_lock():
-            now = self._known_lease(self.selector.find(trial).id, lease)
+            number = self.selector.find(trial).id
+            now = self._known_lease(number, lease)
             if now.holder is None or now.token != lease:
                 return False
-            self.store.set_lease(self.selector.find(trial).id, replace(now, heartbeat=time.time()))
+            self.store.set_lease(number, replace(now, heartbeat=time.time()))
         return True
 
     def tell(
@@ -623,8 +608,6 @@ class Study:
             failed = [t.updated(status="cancelled") for t in self.trials if t.status == "failed"]
             self.store.write(*failed)
         return len(failed)
-
-    # -- the result ----------------------------------------------------------------------------
 
     def portfolio(self) -> Portfolio:
         """The policies as one object.
@@ -753,10 +736,6 @@ class Study:
         They play the episodes that they would have played. Returns that are known stay as they
         are; a policy that could not be evaluated at all becomes a finished one.
 
-        Args:
-            callbacks: Called with every `Event`.
-            eval_processes: See `run`.
-
         Returns:
             How many returns, each of one policy on one target, were `missing` and are `left`.
         """
@@ -769,8 +748,6 @@ class Study:
             before = count_missing(self)
             Loop(self, leases, tell, SerialExecutor(), helpers).evaluate_missing()
         return {"missing": before, "left": count_missing(self)}
-
-    # -- views ---------------------------------------------------------------------------------
 
     def snapshot(self) -> StudySnapshot:
         """Return the study at this moment: policies, coverage, gaps, forecasts, problems."""
@@ -800,8 +777,6 @@ class Study:
             f"Study({str(self.path)!r}: {self.n_finished} policies, {len(self.space)} targets, "
             f"mean best return {self.performance:.4g})"
         )
-
-    # -- the record ----------------------------------------------------------------------------
 
     @property
     def trials(self) -> tuple[Trial, ...]:
