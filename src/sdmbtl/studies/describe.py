@@ -163,16 +163,14 @@ def problem_lines(snapshot: StudySnapshot) -> list[str]:
         advice = " Train longer (--steps), or with other settings (sdmbtl trainers lists them)."
         many = 2 * len(useless) >= len(snapshot.finished)  # one may have met unsolvable tasks
         lines.append(f"No better than random actions: {_listed(useless)}.{advice if many else ''}")
-    lines += [
-        f"Environments changed after {counted(change['policies'], 'policy', 'policies')}: "
-        f"{'; '.join(change['changes'])}"
-        for change in snapshot.environment_changes
-    ]
-    lines += [
-        f"Extended after {counted(event['policies'], 'policy', 'policies')}: "
-        f"{'; '.join(event['changes'])}"
-        for event in snapshot.extensions
-    ]
+    changed = {
+        "Environments changed": snapshot.environment_changes,
+        "Extended": snapshot.extensions,
+    }
+    for what, events in changed.items():
+        for event in events:
+            after = counted(event["policies"], "policy", "policies")
+            lines.append(f"{what} after {after}: {'; '.join(event['changes'])}")
     return lines
 
 
