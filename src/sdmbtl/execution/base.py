@@ -34,6 +34,8 @@ EXECUTORS = ("serial", "processes", "ray", "submitit")
 class Executor(FuturesExecutor):
     """Runs tasks, as many at once as it has workers, beginning with those submitted first.
 
+    `shutdown` without `wait` ends tasks that run at once.
+
     A task is a function at the top of a module, which is named and imported again where it runs.
     Its arguments and result are plain data: arrays and dataclasses, and policies, which travel as
     their file. A task is tried once: whoever submits it decides what is tried again.
@@ -72,15 +74,6 @@ class Executor(FuturesExecutor):
 
         Raises:
             RuntimeError: If the executor was shut down.
-        """
-
-    @abstractmethod
-    def shutdown(self, wait: bool = True, *, cancel_futures: bool = False) -> None:
-        """Take no more tasks.
-
-        Args:
-            wait: Whether to wait for those that run; otherwise they are ended at once.
-            cancel_futures: Whether those that have not begun are dropped.
         """
 
 
