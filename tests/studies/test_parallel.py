@@ -414,6 +414,13 @@ def test_wrong_keywords_are_refused(tmp_path, options, text):
         study.run(1, **options)
 
 
+def test_an_unknown_keyword_is_refused(tmp_path):
+    with pytest.raises(TypeError, match="jbos"):
+        make_study(tmp_path / "study").run(1, jbos=2)
+    with pytest.raises(TypeError, match="batches"):
+        make_study(tmp_path / "other", batches=2)
+
+
 def test_environments_of_this_process_alone_cannot_be_sent(tmp_path):
     import gymnasium
 
