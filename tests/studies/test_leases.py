@@ -40,7 +40,7 @@ def test_a_lease_is_free_after_its_seconds_unless_it_is_renewed(clock):
     lease = grant(None, 10.0)
     clock(9.9)
     assert not lease.is_free
-    renewed = replace(lease, heartbeat=leases.time.time())
+    renewed = lease.renewed()
     clock(0.2)
     assert lease.is_free
     assert not renewed.is_free

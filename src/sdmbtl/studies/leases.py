@@ -56,6 +56,10 @@ class Lease:
         # A heartbeat in the future is as old as one in the past: the clock was set back.
         return abs(time.time() - self.heartbeat) >= self.seconds
 
+    def renewed(self) -> Lease:
+        """Return the lease with a heartbeat now."""
+        return replace(self, heartbeat=time.time())
+
     @property
     def process(self) -> int | None:
         """Number of the process that holds it; None if it is free, or held by a job elsewhere."""
@@ -150,13 +154,16 @@ class LeaseKeeper:
 
     def _renew(self, *, ended: bool = False) -> None:
         """Record a heartbeat of all leases of this run; return them at its end."""
-        change = {"holder": None} if ended else {"heartbeat": time.time()}
+
+        def change(lease: Lease) -> Lease:
+            return replace(lease, holder=None) if ended else lease.renewed()
+
         with self.store.transaction():
             for number, lease in self.store.leases().items():
                 if lease.holder == self.holder:
-                    self.store.set_lease(number, replace(lease, **change))
+                    self.store.set_lease(number, change(lease))
             runs = self.store.runs()
-            ours = [replace(r, **change) if r.holder == self.holder else r for r in runs]
+            ours = [change(r) if r.holder == self.holder else r for r in runs]
             self.store.set_runs(ours)
 
 

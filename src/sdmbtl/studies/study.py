@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 import warnings
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import ExitStack, contextmanager
@@ -497,7 +496,7 @@ class Study:
             now = self._known_lease(number, lease)
             if now.holder is None or now.token != lease:
                 return False
-            self.store.set_lease(number, replace(now, heartbeat=time.time()))
+            self.store.set_lease(number, now.renewed())
         return True
 
     def tell(
