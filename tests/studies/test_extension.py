@@ -118,7 +118,7 @@ def test_new_dimension_with_the_default_of_the_environment(copied):
     ids=["dimension", "first dimension", "values", "range"],
 )
 def test_policies_that_see_their_context_act_as_before(copied, space):
-    seeing = [t.id for t in copied.log.trained if t.source.sees_context]
+    seeing = [t.id for t in copied.trained if t.source.sees_context]
     assert seeing, "there is nothing to test"
     copied.extend(space)
     study, rng = Study.open(copied.path), np.random.default_rng(0)
@@ -137,7 +137,7 @@ def test_policies_that_see_their_context_act_as_before(copied, space):
 
 
 def test_extended_twice(copied):
-    seeing = next(t.id for t in copied.log.trained if t.source.sees_context)
+    seeing = next(t.id for t in copied.trained if t.source.sees_context)
     copied.extend(DENSE)
     copied.extend(with_dimension(DENSE, gravity=[9.8, 20.0]))
     n_units = copied.files.load(seeing).observation_size

@@ -152,7 +152,7 @@ def _print_commands(commands: Mapping[str, str]) -> None:
 
 def _show_targets(study: Study, *, as_json: bool) -> None:
     """List the targets in the order of a row, with the best policy on each."""
-    from sdmbtl.studies.tables import best_policies
+    from sdmbtl.studies.evaluation import best_policies
 
     listed = best_policies(study)
     if as_json:
