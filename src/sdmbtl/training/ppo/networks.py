@@ -112,7 +112,8 @@ def to_jax(numbers: ArrayLike) -> jax.Array:
 
     The functions of `jax.numpy` do the same, but each lowers a program for every shape.
     """
-    return jax.device_put(np.asarray(numbers, dtype=np.float32))
+    array: jax.Array = jax.device_put(np.asarray(numbers, dtype=np.float32))
+    return array
 
 
 def initial_weights(
