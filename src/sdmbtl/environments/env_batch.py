@@ -42,3 +42,6 @@ class EnvBatch(Protocol):
 
     def step(self, slots: Sequence[int], actions: NDArray[Any]) -> BatchStep:
         """Take (n, A) actions in n slots, all of which have an episode."""
+
+    def close(self) -> None:
+        """Free what it holds."""

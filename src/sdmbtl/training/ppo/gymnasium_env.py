@@ -31,7 +31,7 @@ from sdmbtl.training.ppo.env_slots import (
     EnvState,
     EpisodePlan,
     EpisodeReturns,
-    GymnasiumSlots,
+    GymnasiumBatch,
     RolloutArrays,
 )
 from sdmbtl.training.ppo.exploration import ActionScale, ExploringActor, collect_rollout
@@ -294,10 +294,10 @@ class GymnasiumPPO(Trainer):
         vector_env = self.family.make_vector_env()
         if vector_env is not None:
             return vector_env.env_slots(plan, arrays, settings.num_envs)
-        batch = self.family.make_env_batch(settings.num_envs)
-        if batch is not None:
-            return BatchSlots(plan, arrays, batch, settings.num_envs)
-        return GymnasiumSlots(plan, arrays, settings.num_envs)
+        batch = self.family.make_env_batch(settings.num_envs) or GymnasiumBatch(
+            self.family, self._observations, settings.num_envs
+        )
+        return BatchSlots(plan, arrays, batch, settings.num_envs)
 
     def iterate(
         self, state: GymnasiumTrainState, slots: EnvSlots, job: TrainingJob, total: int
