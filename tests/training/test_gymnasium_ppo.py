@@ -474,6 +474,12 @@ def test_the_rollout_follows_from_the_steps(given, num_steps):
         assert envs * num_steps * 25 <= max(given["total_timesteps"], 25 * 64)
 
 
+@pytest.mark.parametrize(("bound", "expected"), [(1.0, False), (10.0, True), (np.inf, True)])
+def test_observations_are_normalised_unless_their_bounds_are_tight(bound, expected):
+    observations = FlatObservations(spaces.Box(-bound, bound, (3,)))
+    assert complete_settings({}, None, observations)["norm_obs"] is expected
+
+
 def test_recommended_settings_come_after_those_of_the_user():
     space = ContextSpace(gravity=[5.0, 10.0])
     family = FactoryFamily(lambda context: gymnasium.make("Pendulum-v1"), space)
