@@ -102,12 +102,7 @@ class Policy(ABC):
 
 
 def policy_bytes(policy: Policy, notes: Mapping[str, Any] | None = None) -> bytes:
-    """A policy as the content of a file; the same policy and notes give the same bytes.
-
-    Args:
-        policy: The policy.
-        notes: Anything worth keeping with it, as JSON data: where it was trained, with what.
-    """
+    """A policy and notes, any JSON data, as the content of a file; equal ones give equal bytes."""
     safetensors = _import_safetensors()
     header = {
         "version": VERSION,
@@ -139,10 +134,6 @@ def load_policy(path: str | Path) -> Policy:
 
 def policy_from_bytes(content: bytes, source: str = "This") -> Policy:
     """Make a policy again from `policy_bytes`; nothing in it is executed.
-
-    Args:
-        content: Bytes of a policy file.
-        source: Name of the file, for messages.
 
     Raises:
         PolicyError: If it is damaged, or not a policy of this package.
@@ -202,11 +193,7 @@ def _check_finite(arrays: Mapping[str, NDArray[Any]]) -> None:
 
 
 def _import_safetensors() -> Any:
-    """The package that policy files are read and written with.
-
-    Raises:
-        MissingPackageError: If it is not installed.
-    """
+    """Import the package that policy files are read and written with."""
     try:
         import safetensors.numpy
     except ModuleNotFoundError as error:

@@ -22,13 +22,7 @@ OPSET = 17
 
 
 class Actions(NamedTuple):
-    """Actions in a graph.
-
-    Attributes:
-        name: Name of the value.
-        kind: Type of its numbers.
-        shape: Shape of one action.
-    """
+    """Actions in a graph: name of the value, type of its numbers, shape of one action."""
 
     name: str
     kind: Any
@@ -36,11 +30,7 @@ class Actions(NamedTuple):
 
 
 class Graph:
-    """Nodes of an ONNX graph that is being made.
-
-    Raises:
-        MissingPackageError: If onnx is not installed.
-    """
+    """Nodes of an ONNX graph that is being made."""
 
     def __init__(self) -> None:
         try:
@@ -72,12 +62,7 @@ class Graph:
         inputs: Mapping[str, tuple[Any, int, str]],
         outputs: Mapping[str, Actions],
     ) -> bytes:
-        """Return the graph as the content of a file.
-
-        Args:
-            inputs: By name the type, the size of a row and a description.
-            outputs: By name the values.
-        """
+        """Return a file's content; each input is its type, the size of a row and a description."""
         helper = self.onnx.helper
         for name, value in outputs.items():
             self._nodes.append(helper.make_node("Identity", [value.name], [name]))

@@ -11,7 +11,6 @@ from pathlib import Path
 from typing import Any, ClassVar, TypeVar
 
 import numpy as np
-from gymnasium import spaces
 from numpy.typing import ArrayLike, NDArray
 
 from sdmbtl.checks import check_int, short_text
@@ -113,9 +112,6 @@ class Trainer(ABC):
     def read_start(self, path: Path) -> Policy:
         """Read a policy that was trained elsewhere, and from which training can start.
 
-        Args:
-            path: A policy file of this package.
-
         Raises:
             TrainerError: If training cannot start from it.
             PolicyError: If it is damaged.
@@ -131,25 +127,8 @@ class Trainer(ABC):
         return policy
 
     def check_start(self, policy: Policy) -> None:
-        """Refuse a policy that training cannot start from.
-
-        Raises:
-            TrainerError: If it is of another form.
-        """
+        """Refuse a policy that training cannot start from, with a `TrainerError`."""
         raise TrainerError(f"The trainer {self.name!r} cannot start from {policy!r}.")
-
-    def check_spaces(self, observations: spaces.Space[Any], actions: spaces.Space[Any]) -> None:
-        """Refuse observations or actions that this trainer can do nothing with.
-
-        Raises:
-            TrainerError: If no training run could succeed.
-        """
-        del actions
-        if not observations.is_np_flattenable:
-            raise TrainerError(
-                f"Observations of {self.family.name} cannot be made an array of numbers: "
-                f"{short_text(observations)}. Turn them into a Box, or a Dict of Boxes."
-            )
 
     # -- shared --------------------------------------------------------------------------------
 
@@ -169,7 +148,11 @@ class Trainer(ABC):
             env.action_space.seed(0)
             check_step(env.inner, env.inner.step(env.action_space.sample()))
         close_quietly(env)
-        self.check_spaces(env.observation_space, env.action_space)
+        if not env.observation_space.is_np_flattenable:
+            raise TrainerError(
+                f"Observations of {self.family.name} cannot be made an array of numbers: "
+                f"{short_text(env.observation_space)}. Turn them into a Box, or a Dict of Boxes."
+            )
 
     # -- evaluation ----------------------------------------------------------------------------
 
@@ -238,11 +221,7 @@ class Trainer(ABC):
     def train(
         self, jobs: Sequence[TrainingJob], progress: Progress | None = None
     ) -> list[Training]:
-        """Train one policy for each job, one chunk after another.
-
-        Raises:
-            TrainingError: If a training run failed.
-        """
+        """Train one policy for each job, one chunk after another; see `train_chunk`."""
         return self.train_in_chunks(jobs, progress, self.train_chunk)
 
     def train_in_chunks(
@@ -263,11 +242,7 @@ class Trainer(ABC):
         return [results[number] for number in range(len(jobs))]
 
     def chunks(self, jobs: Sequence[TrainingJob]) -> list[list[int]]:
-        """Numbers of the jobs that are trained together: those of the same shape, in order.
-
-        Raises:
-            TrainerError: If a job has a parent and this trainer cannot start from one.
-        """
+        """Numbers of the jobs that are trained together: those of the same shape, in order."""
         alike: dict[tuple[int, int | None, bool, bool], list[int]] = {}
         for number, job in enumerate(jobs):
             if job.parent is not None and not self.starts_from_parent:
@@ -283,12 +258,7 @@ class Trainer(ABC):
         ]
 
     def warn_of_few_updates(self, updates: int, steps: int) -> None:
-        """Warn, once, if a training run from scratch is too short to learn anything.
-
-        Args:
-            updates: Number of updates of the policy.
-            steps: Environment steps of the run.
-        """
+        """Warn, once, if a training run from scratch is too short to learn anything."""
         if updates < FEW_UPDATES and (updates, steps) not in self._warned:
             self._warned.add((updates, steps))
             _log.warning(

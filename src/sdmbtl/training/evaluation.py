@@ -67,15 +67,8 @@ def evaluate(
     A context on which an environment raises, an episode does not end, a return is not finite or
     two helpers die is NaN in the result, with its error; the others are not affected.
 
-    Args:
-        spec: What it was trained with.
-        policy: See `Trainer.evaluate`, as for what follows.
-        contexts: (n, D) contexts.
-        episodes: Number of episodes on each.
-        seed: The same seed gives the same episodes, in any number of processes.
-        only: Numbers of the contexts to evaluate.
-        progress: Called now and then; what it raises passes through.
-        helpers: Processes that take a share where that pays; this process alone if left out.
+    Args as of `Trainer.evaluate`, and `helpers`: processes that take a share where that pays. The
+    same seed gives the same episodes, in any number of processes. What `progress` raises passes.
 
     Raises:
         TrainerError: If the set-up is wrong, so that no evaluation could succeed.

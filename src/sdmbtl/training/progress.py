@@ -51,10 +51,6 @@ class JointProgress:
     """Turns the progress of one chunk after another into that of all jobs.
 
     What `progress` raises comes as a `ProgressError`, which is not an `Exception`.
-
-    Args:
-        progress: Called with the progress of all jobs.
-        jobs: Number of all jobs.
     """
 
     def __init__(self, progress: Progress | None, jobs: int) -> None:

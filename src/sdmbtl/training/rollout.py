@@ -143,10 +143,9 @@ class _Slot:
 class _Rollout:
     """Plays episodes, some side by side.
 
-    A slot keeps its context for as long as there are episodes of it, so that one
-    environment can serve for several. At first every slot has its own context. `returns` are by
-    context and episode; `errors` by context: the first episode that failed, its error, and the
-    environment, if there was one; `steps` are those of all episodes.
+    A slot keeps its context while there are episodes of it, so that one environment can serve for
+    several. `returns` are by context and episode; `errors` by context: the first episode that
+    failed, its error, and the environment, if there was one; `steps` are those of all episodes.
     """
 
     def __init__(
@@ -177,14 +176,11 @@ class _Rollout:
         progress: EvaluationProgress | None,
     ) -> None:
         """Play all episodes."""
+        begun = ((place, self._begin_next(place)) for place in range(ENV_SLOTS))
         slots: dict[int, _Slot] = {}
         reported = 0
         try:
-            for place in range(ENV_SLOTS):
-                slot = self._begin_next(place)
-                if slot is None:
-                    break
-                slots[place] = slot
+            slots.update((place, slot) for place, slot in begun if slot is not None)
             while slots:
                 actions = self._act(policy)
                 batched = [s.env for s in slots.values() if isinstance(s.env, _BatchedEnv)]
@@ -206,17 +202,13 @@ class _Rollout:
 
     def _act(self, policy: Policy) -> Any:
         """Return the actions in all slots."""
-        seen = self._seen_by(policy)
+        seen = self._observations
+        if policy.sees_context:
+            seen = append_context(policy.flatten(seen), self._units[self._contexts])
         if not policy.remembers:
             return policy.act(seen)
         actions, self._state = policy.act(seen, self._state)  # type: ignore[call-arg]
         return actions
-
-    def _seen_by(self, policy: Policy) -> Any:
-        """Return the observations of all slots, with their contexts if the policy sees them."""
-        if not policy.sees_context:
-            return self._observations
-        return append_context(policy.flatten(self._observations), self._units[self._contexts])
 
     def _step(
         self, place: int, slot: _Slot, action: Any, time_limit: float, endless_after: int

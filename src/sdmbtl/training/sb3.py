@@ -185,24 +185,13 @@ class SB3Trainer(Trainer):
             )
         return {**arguments, **given}
 
-    def check_spaces(self, observations: spaces.Space[Any], actions: spaces.Space[Any]) -> None:
-        """Refuse what the algorithm does not take: its model is made, on a blank environment."""
-        super().check_spaces(observations, actions)
-        if observations.shape is None:
-            raise TrainerError(
-                f"{self.name!r} needs observations that are one array. {self.family.name} has "
-                f"{short_text(observations)}. Wrap it in gymnasium.wrappers.FlattenObservation, in "
-                "a function of your own (module:function)."
-            )
-
-        def make_blank() -> gymnasium.Env[Any, Any]:
-            env: gymnasium.Env[Any, Any] = gymnasium.Env()
-            env.observation_space, env.action_space = observations, actions
-            return env
-
-        with warnings.catch_warnings(), _isolated(seed=0):
+    def check_environment(self) -> None:
+        """Refuse what can never work, or what the algorithm does not take: its model is made."""
+        super().check_environment()
+        with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # training gives the same warnings
-            self._model(DummyVecEnv([make_blank] * self.num_envs), 0, self.total_timesteps)
+            with self._untrained():
+                pass
 
     def play(
         self, family: EnvironmentFamily, policy: Policy, contexts: ArrayLike, **how: Any
@@ -296,6 +285,12 @@ class SB3Trainer(Trainer):
         return VecNormalize(environments, norm_obs=norm_obs, norm_reward=norm_reward, gamma=gamma)
 
     def _model(self, environments: VecEnv, seed: int, steps: int) -> BaseAlgorithm:
+        if environments.observation_space.shape is None:
+            raise TrainerError(
+                f"{self.name!r} needs observations that are one array. {self.family.name} has "
+                f"{short_text(environments.observation_space)}. Wrap it in gymnasium.wrappers."
+                "FlattenObservation, in a function of your own (module:function)."
+            )
         arguments = self.algorithm_arguments(steps)
         arguments["policy_kwargs"] = classes_from_names(arguments.get("policy_kwargs") or {})
         if isinstance(arguments.get("train_freq"), list):  # JSON has no tuples

@@ -100,8 +100,7 @@ def train(
         spec: Environments, space, trainer and settings.
         jobs: The policies.
         progress: Called now and then; what it raises passes through.
-        checkpoints: Files from which killed runs continue; for the caller to delete, with
-            `delete_checkpoints`, when what was trained is on record.
+        checkpoints: Files from which killed runs continue; see `delete_checkpoints`.
 
     Returns:
         For each job the training run, or why it failed. If several jobs that were trained together

@@ -28,12 +28,7 @@ from sdmbtl.training.ppo.learner import (
     make_shuffles,
     start_optimiser,
 )
-from sdmbtl.training.ppo.networks import (
-    RunningStats,
-    Weights,
-    normalize,
-    update_stats,
-)
+from sdmbtl.training.ppo.networks import RunningStats, Weights, normalize, update_stats
 from sdmbtl.training.ppo.settings import PPOSettings
 
 #: At most this many training contexts are evaluated during training, always the same ones.
@@ -69,12 +64,7 @@ class EnvState(NamedTuple):
 
 
 class EndedEpisodes(NamedTuple):
-    """Episodes of training that ended since the last entry of the learning curve.
-
-    Attributes:
-        total: Sum of their returns.
-        number: Number of episodes.
-    """
+    """Sum of returns and number of the episodes since the last entry of the learning curve."""
 
     total: jax.Array
     number: jax.Array
@@ -109,12 +99,7 @@ class TrainState(NamedTuple):
 class CompiledPPO:
     """Trains policies in one functional environment.
 
-    Args:
-        environment: The physics.
-        settings: The settings.
-        max_episode_steps: Time limit of an episode, if it is shorter than the environment's own.
-        evaluated: Environment with the episodes that `play` plays, if they differ from those of
-            training.
+    `play` plays the episodes of `evaluated`, if they differ from those of training.
     """
 
     def __init__(

@@ -172,14 +172,7 @@ class EnvSlots(Protocol):
 
 
 class BatchSlots:
-    """Environments with one agent each; see `EnvSlots`.
-
-    Args:
-        plan: The episodes.
-        arrays: Arrays for their steps.
-        batch: The environments.
-        num_envs: Number of environments.
-    """
+    """Environments with one agent each; see `EnvSlots`."""
 
     has_empty_slots = False
 
@@ -249,13 +242,7 @@ class BatchSlots:
 
 
 class GymnasiumBatch:
-    """Gymnasium environments of a family, stepped one after another; see `EnvBatch`.
-
-    Args:
-        family: Builds them.
-        observations: Flattens observations.
-        size: Number of slots.
-    """
+    """Gymnasium environments of a family, stepped one after another; see `EnvBatch`."""
 
     def __init__(
         self, family: EnvironmentFamily, observations: FlatObservations, size: int
