@@ -146,7 +146,10 @@ def policy_from_bytes(content: bytes, source: str = "This") -> Policy:
     module, _, name = _KINDS[kind].partition(":")
     policy_class: type[Policy] = getattr(import_module(module), name)
     try:
-        _check_finite(arrays)
+        for name, array in arrays.items():  # networks have numbers of 32 bits
+            with np.errstate(over="ignore"):
+                if not np.isfinite(array.astype(np.float32, copy=False)).all():
+                    raise PolicyError(f"{name!r} has numbers that are not finite")
         return policy_class.from_arrays(arrays, header["description"])
     except MISFITS as error:
         raise _damage_error(source, error) from None
@@ -182,14 +185,6 @@ def _read_content(content: bytes, source: str) -> tuple[dict[str, Any], dict[str
     if version != VERSION:
         raise PolicyError(f"{source} has format version {version!r}; this release reads {VERSION}.")
     return dict(header), arrays
-
-
-def _check_finite(arrays: Mapping[str, NDArray[Any]]) -> None:
-    """Refuse weights that are not numbers, or none of the 32 bits that networks have."""
-    with np.errstate(over="ignore"):
-        for name, array in arrays.items():
-            if not np.isfinite(array.astype(np.float32, copy=False)).all():
-                raise PolicyError(f"{name!r} has numbers that are not finite")
 
 
 def _import_safetensors() -> Any:

@@ -6,6 +6,7 @@ import inspect
 import logging
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import Any, ClassVar, TypeVar
@@ -23,7 +24,7 @@ from sdmbtl.policies import Policy, load_policy
 from sdmbtl.training.checkpoint import Checkpoint
 from sdmbtl.training.environment_errors import check_step, name_context_in_errors
 from sdmbtl.training.job import Evaluation, Training, TrainingJob, context_array
-from sdmbtl.training.progress import EvaluationProgress, JointProgress, Progress, ProgressError
+from sdmbtl.training.progress import EvaluationProgress, Progress, ProgressError, Report
 from sdmbtl.training.rollout import evaluate_in_gymnasium
 from sdmbtl.training.vector_env import VectorEnv
 from sdmbtl.wording import counted
@@ -232,11 +233,30 @@ class Trainer(ABC):
     ) -> list[Result]:
         """Give each chunk to a function, one after another; what `progress` raises passes."""
         results: dict[int, Result] = {}
-        joint = JointProgress(progress, len(jobs))
+        size, left, done, latest = 1, len(jobs), 0, 0
+
+        def report(own: Report) -> None:
+            """Turn the progress of a chunk into that of all jobs."""
+            nonlocal latest
+            latest = own.total_steps
+            joint = replace(
+                own,
+                steps=done + own.steps,
+                # Jobs to come are taken to be as long as those of this chunk.
+                total_steps=done + latest + left * (latest // size),
+                evaluations=own.evaluations if len(jobs) == 1 else (),
+            )
+            try:
+                progress(joint)  # type: ignore[misc]
+            except Exception as error:
+                raise ProgressError(error) from error
+
         for numbers in self.chunks(jobs):
             chunk = [jobs[number] for number in numbers]
+            size, left, done = len(chunk), left - len(chunk), done + latest
             try:
-                results |= zip(numbers, train_chunk(chunk, joint.part(len(chunk))), strict=True)
+                trained = train_chunk(chunk, None if progress is None else report)
+                results |= zip(numbers, trained, strict=True)
             except ProgressError as error:
                 raise error.cause from None
         return [results[number] for number in range(len(jobs))]

@@ -7,7 +7,7 @@ import time
 from collections import deque
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, wait
-from functools import lru_cache
+from functools import lru_cache, partial
 from typing import Any
 
 import numpy as np
@@ -88,12 +88,10 @@ def evaluate(
             except Exception as error:  # which is not one of the evaluation
                 raise ProgressError(error) from error
 
-    def play(part: Sequence[int]) -> Evaluation:
-        return _play_part(trainer, policy, vectors, episodes, seed, part, report)
-
     if not trainer.evaluates_on_host or not can_be_made_anywhere(trainer.family):
         helpers = None
     shared = spec, policy_bytes(policy), vectors, episodes, seed
+    play = partial(_play_part, trainer, policy, vectors, episodes, seed, progress=report)
     try:
         for part, played in _play_parts(numbers, episodes, play, helpers, shared, report):
             returns[list(part)] = played.returns[list(part)]
@@ -187,7 +185,7 @@ def _play_part(
 
 
 def _play_elsewhere(spec: TrainerSpec, policy: bytes, *how: Any) -> Evaluation:
-    """Evaluate in a helper, which makes trainer and policy once; `how` as for `_play_part`."""
+    """Evaluate in a helper, which makes trainer and policy once."""
     return _play_part(spec.make_trainer(), load_once(policy), *how)
 
 

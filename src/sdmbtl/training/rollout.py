@@ -251,7 +251,13 @@ class _Rollout:
                 env = env or self._make(number, place)
                 observation, _ = env.reset(seed=episode_seed(self._seed, number, episode))
                 if self._observations is None:
-                    self._observations = _batch_of_observations(env)
+                    observed = env.observation_space
+                    if not observed.is_np_flattenable:
+                        raise TrainerError(
+                            "Policies act on observations that are arrays, or a Dict or Tuple of "
+                            f"arrays. {env.family.name!r} has {observed}. Flatten them in 'build'."
+                        )
+                    self._observations = create_empty_array(observed, ENV_SLOTS)
                 _write(self._observations, place, observation)
                 self._contexts[place] = number
                 if self._state is not None:
@@ -298,17 +304,6 @@ class _Rollout:
             self.errors[number] = episode, error, env
         self._left[number] = 0
         self._end(number)
-
-
-def _batch_of_observations(env: _Env) -> Any:
-    """Allocate observations in the form that Gymnasium's vector environments have."""
-    space = env.observation_space
-    if not space.is_np_flattenable:
-        raise TrainerError(
-            "Policies act on observations that are arrays, or a Dict or Tuple of arrays. "
-            f"{env.family.name!r} has {space}. Flatten them in 'build'."
-        )
-    return create_empty_array(space, ENV_SLOTS)
 
 
 def _write(batch: Any, place: int, observation: Any) -> None:

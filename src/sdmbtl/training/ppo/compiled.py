@@ -297,7 +297,11 @@ class CompiledPPO:
     def _keep_best(self, state: TrainState, tasks: Tasks) -> tuple[TrainState, jax.Array]:
         """Return the entry of the learning curve; remember the policy if it is the best so far."""
         if not self.settings.eval_episodes:
-            mean = self._training_return(state)
+            ended, latest = state.ended, state.latest_return
+            # Without an episode that ended, the latest mean stays; at first only beginnings are.
+            otherwise = jnp.where(jnp.isnan(latest), state.env_state.total.mean(), latest)
+            mean = ended.total / jnp.maximum(ended.number, 1)
+            mean = jnp.where(ended.number > 0, mean, otherwise)
             # These returns are too noisy to choose by: the latest policy is kept.
             better, steps, key = jnp.bool_(True), state.evaluation_steps, state.key
         else:
@@ -321,13 +325,6 @@ class CompiledPPO:
             evaluation_steps=steps,
         )
         return kept, mean
-
-    def _training_return(self, state: TrainState) -> jax.Array:
-        """Return the mean return of the training episodes since the last entry of the curve."""
-        ended, latest = state.ended, state.latest_return
-        # Without an episode that ended, the latest mean stays; at first there are only beginnings.
-        otherwise = jnp.where(jnp.isnan(latest), state.env_state.total.mean(), latest)
-        return jnp.where(ended.number > 0, ended.total / jnp.maximum(ended.number, 1), otherwise)
 
     def _evaluated_tasks(self, n: int) -> NDArray[np.intp]:
         """Choose among n training contexts one for each episode of an evaluation."""

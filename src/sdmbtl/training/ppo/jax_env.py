@@ -116,7 +116,8 @@ class JaxEnvPPO(Trainer):
         With evaluations, the parent of a policy is the first candidate for the best one.
         """
         settings, size = self.ppo_settings, self.ppo_settings.batch_size
-        tasks = self._stacked_tasks(jobs)
+        each = [self._tasks(job.contexts, job.sees_context) for job in jobs]
+        tasks = Tasks(*[jnp.asarray(np.stack(x)) for x in zip(*each, strict=True)])
         iterations = settings.num_iterations(jobs[0].steps)
         total = iterations * size * len(jobs)
         block = min(settings.eval_every, iterations)
@@ -131,11 +132,10 @@ class JaxEnvPPO(Trainer):
 
         def report(stage: Literal["continued", "training"] = "training") -> None:
             nonlocal reported
-            new, reported = curve[reported:], len(curve)
             if progress is not None:
-                evaluations = tuple((steps, float(means.mean())) for steps, means in new)
-                steps, latest = done * size * len(jobs), float(curve[-1][1].mean())
-                progress(Report(steps, total, latest, stage, evaluations))
+                means = tuple((steps, float(each.mean())) for steps, each in curve)
+                steps, new, reported = done * size * len(jobs), means[reported:], len(means)
+                progress(Report(steps, total, means[-1][1], stage, new))
 
         def take_snapshot() -> Snapshot:
             """Return everything that the chunk needs to continue."""
@@ -208,10 +208,6 @@ class JaxEnvPPO(Trainer):
         parameters = self._ppo.environment.parameters(self.space.names, vectors)
         seen = self.space.to_unit(vectors) if sees_context else np.empty((len(vectors), 0))
         return Tasks(parameters, seen.astype(np.float32))  # type: ignore[arg-type]
-
-    def _stacked_tasks(self, jobs: Sequence[TrainingJob]) -> Tasks:
-        each = [self._tasks(job.contexts, job.sees_context) for job in jobs]
-        return Tasks(*[jnp.asarray(np.stack(x)) for x in zip(*each, strict=True)])
 
     def _make_training(
         self, states: TrainState, number: int, job: TrainingJob, steps: int, curve: _Curve
