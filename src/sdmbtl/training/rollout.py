@@ -94,15 +94,10 @@ class _BatchedEnv:
     context: dict[str, float]
     latest: tuple[Any, Any, bool, bool, dict[str, Any]] | None = None
 
-    @property
-    def observation_space(self) -> Any:
-        return self.batch.observation_space
-
-    @property
-    def inner(self) -> Any:
-        return self
-
-    unwrapped = inner
+    def __post_init__(self) -> None:
+        self.observation_space = self.batch.observation_space
+        self.inner: Any = self
+        self.unwrapped = self
 
     def reset(self, *, seed: int) -> tuple[Any, dict[str, Any]]:
         return self.batch.reset(self.place, self.context, seed), {}

@@ -19,7 +19,7 @@ import numpy as np
 import torch
 from gymnasium import spaces
 from gymnasium.wrappers import TimeLimit
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 from stable_baselines3.common.base_class import BaseAlgorithm
 from stable_baselines3.common.callbacks import BaseCallback
 from stable_baselines3.common.logger import Logger
@@ -259,7 +259,8 @@ class SB3Trainer(Trainer):
 
     def _environments(self, job: TrainingJob, seed: int) -> VecEnv:
         observed = self.space if job.sees_context else False
-        first = self.space.context(job.contexts[0])
+        contexts = [self.space.context(vector) for vector in job.contexts]
+        first = contexts[0]
 
         def make(generator: np.random.Generator) -> gymnasium.Env[Any, Any]:
             with name_context_in_errors(first):
@@ -269,7 +270,7 @@ class SB3Trainer(Trainer):
                     "With 'sb3', policies see the context after a vector of floats. "
                     f"{self.family.name} has {short_text(env.inner.observation_space)}. Use 'ppo'."
                 )
-            episodes = OneContextEachEpisode(env, self.space, job.contexts, generator)
+            episodes = OneContextEachEpisode(env, contexts, generator)
             limit = self.max_episode_steps
             return episodes if limit is None else TimeLimit(episodes, limit)
 
@@ -394,22 +395,17 @@ class OneContextEachEpisode(gymnasium.Wrapper[Any, Any, Any, Any]):
     """Takes one of several contexts at random for each episode."""
 
     def __init__(
-        self,
-        env: gymnasium.Env[Any, Any],
-        space: ContextSpace,
-        contexts: NDArray[np.float64],
-        generator: np.random.Generator,
+        self, env: Any, contexts: list[dict[str, Any]], generator: np.random.Generator
     ) -> None:
         super().__init__(env)
-        self._contexts, self._space, self._generator = contexts, space, generator
-        self._context = space.context(contexts[0])
+        self._contexts, self._generator = contexts, generator
+        self._context = contexts[0]
 
     def reset(
         self, *, seed: int | None = None, options: dict[str, Any] | None = None
     ) -> tuple[Any, dict[str, Any]]:
         """Start an episode on another context."""
-        number = int(self._generator.integers(len(self._contexts)))
-        self._context = self._space.context(self._contexts[number])
+        self._context = self._contexts[int(self._generator.integers(len(self._contexts)))]
         with name_context_in_errors(self._context):
             return self.env.reset(seed=seed, options={**(options or {}), "context": self._context})
 

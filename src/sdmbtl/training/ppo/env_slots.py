@@ -183,6 +183,7 @@ class BatchSlots:
         self._plan, self._batch = plan, batch
         self._limit = plan.max_episode_steps or math.inf
         self._states = [EnvState() for _ in range(num_envs)]
+        self._all = list(range(num_envs))
         self._units = np.zeros((num_envs, plan.sees_context * plan.space.n_units))
         self._size = plan.observations.size + self._units.shape[1]
         arrays.present[:] = True
@@ -200,7 +201,7 @@ class BatchSlots:
 
     def step(self, t: int) -> None:
         """Take the actions of step t."""
-        self._step(t, range(len(self._states)))
+        self._step(t, self._all)
 
     def states(self) -> list[EnvState]:
         """Return the state of each environment."""
@@ -211,20 +212,21 @@ class BatchSlots:
         self._batch.close()
 
     def _step(self, t: int, slots: Sequence[int]) -> None:
-        arrays, some = self.arrays, list(slots)
-        actions = arrays.env_action[some]
-        obs, reward, terminated, truncated = self._batch.step(some, actions)
-        for number, slot in enumerate(some):
+        """Take step t in slots that follow each other."""
+        arrays, some = self.arrays, slice(slots[0], slots[-1] + 1)
+        actions = arrays.env_action[some].copy()
+        obs, reward, terminated, truncated = self._batch.step(slots, actions)
+        for number, slot in enumerate(slots):
             taken = self._states[slot].actions
             taken.append(actions[number : number + 1])
-            truncated[number] |= len(taken) >= self._limit
+            if len(taken) >= self._limit:
+                truncated[number] = True
         # A recurrent policy's last action follows, which the slots do not know.
         arrays.obs[t + 1, some, : self._size] = append_context(obs, self._units[some])
         arrays.reward[t, some] = reward
         arrays.terminated[t, some] = terminated
         arrays.truncated[t, some] = truncated & ~terminated
-        for number in np.flatnonzero(terminated | truncated).tolist():
-            slot = some[number]
+        for slot in (slots[0] + (terminated | truncated).nonzero()[0]).tolist():
             arrays.last_obs[t, slot] = arrays.obs[t + 1, slot]
             self._states[slot] = EnvState(self._states[slot].episode + 1)
             self._begin_episode(slot, t + 1)
@@ -247,7 +249,7 @@ class GymnasiumBatch:
     def __init__(
         self, family: EnvironmentFamily, observations: FlatObservations, size: int
     ) -> None:
-        self._family = family
+        self._family, self.observation_space = family, observations.space
         self._flatten = None if observations.is_plain else observations
         self._envs: list[Any] = [None] * size
         self._contexts: list[Mapping[str, float]] = [{}] * size
@@ -272,22 +274,24 @@ class GymnasiumBatch:
 
     def step(self, slots: Sequence[int], actions: NDArray[Any]) -> BatchStep:
         """Take actions, each in its environment."""
-        reward = np.zeros(len(slots))
-        terminated, truncated = np.zeros((2, len(slots)), np.bool_)
+        rewards, ends = [], []
         # Gymnasium checks a plain number faster than one of NumPy.
         chosen = actions.tolist() if actions.ndim == 1 else actions
-        for n, (slot, action) in enumerate(zip(slots, chosen, strict=True)):
+        for slot, action in zip(slots, chosen, strict=True):
             env = self._envs[slot]
             try:
-                observation, reward[n], terminated[n], truncated[n], _ = env.step(action)
-                if not math.isfinite(reward[n]):
-                    raise ValueError(f"a reward is {reward[n]}")
+                observation, reward, terminated, truncated, _ = env.step(action)
+                rewards.append(float(reward))
+                ends.append((bool(terminated), bool(truncated)))
+                if not math.isfinite(reward):
+                    raise ValueError(f"a reward is {reward}")
                 self._read(slot, observation)
             except TrainerError:
                 raise
             except ENVIRONMENT_FAILURES as error:
                 raise environment_error(self._contexts[slot], error, env) from error
-        return BatchStep(self._obs[slots], reward, terminated, truncated)
+        obs = self._obs[slots[0] : slots[-1] + 1]
+        return BatchStep(obs, np.array(rewards), *np.array(ends).T)
 
     def close(self) -> None:
         """Close all environments."""

@@ -294,9 +294,9 @@ class GymnasiumPPO(Trainer):
         vector_env = self.family.make_vector_env()
         if vector_env is not None:
             return vector_env.env_slots(plan, arrays, settings.num_envs)
-        batch = self.family.make_env_batch(settings.num_envs) or GymnasiumBatch(
-            self.family, self._observations, settings.num_envs
-        )
+        batch = self.family.make_env_batch(settings.num_envs)
+        if batch is None:
+            batch = GymnasiumBatch(self.family, self._observations, settings.num_envs)
         return BatchSlots(plan, arrays, batch, settings.num_envs)
 
     def iterate(

@@ -116,8 +116,7 @@ class JaxEnvPPO(Trainer):
         With evaluations, the parent of a policy is the first candidate for the best one.
         """
         settings, size = self.ppo_settings, self.ppo_settings.batch_size
-        each = [self._tasks(job.contexts, job.sees_context) for job in jobs]
-        tasks = Tasks(*[jnp.asarray(np.stack(x)) for x in zip(*each, strict=True)])
+        tasks = self._stacked_tasks(jobs)
         iterations = settings.num_iterations(jobs[0].steps)
         total = iterations * size * len(jobs)
         block = min(settings.eval_every, iterations)
@@ -208,6 +207,10 @@ class JaxEnvPPO(Trainer):
         parameters = self._ppo.environment.parameters(self.space.names, vectors)
         seen = self.space.to_unit(vectors) if sees_context else np.empty((len(vectors), 0))
         return Tasks(parameters, seen.astype(np.float32))  # type: ignore[arg-type]
+
+    def _stacked_tasks(self, jobs: Sequence[TrainingJob]) -> Tasks:
+        each = [self._tasks(job.contexts, job.sees_context) for job in jobs]
+        return Tasks(*[jnp.asarray(np.stack(x)) for x in zip(*each, strict=True)])
 
     def _make_training(
         self, states: TrainState, number: int, job: TrainingJob, steps: int, curve: _Curve
