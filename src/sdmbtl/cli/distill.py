@@ -66,8 +66,8 @@ def distill(
     """
     from sdmbtl.portfolio.network import read_record
     from sdmbtl.studies import Study
-    from sdmbtl.studies.directory import has_database
     from sdmbtl.studies.networks import CONTEXTS, distill_study, network_path
+    from sdmbtl.studies.store import has_database
 
     known_name("--context", context, CONTEXTS, error=ArgumentError)
     knowledge: Knowledge = "hidden" if context == "hidden" else "told"
