@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import asdict
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING
 
 import typer
 
@@ -26,12 +26,11 @@ if TYPE_CHECKING:
 
 def baseline(
     path: StudyArgument,
-    context: Annotated[
-        str,
-        typer.Option(
-            metavar="hidden|told", help="told: the policy sees the context. hidden: it does not."
-        ),
-    ] = "hidden",
+    context: str = typer.Option(
+        "hidden",
+        metavar="hidden|told",
+        help="told: the policy sees the context. hidden: it does not.",
+    ),
     accept_changes: AcceptChangesOption = False,
     trust: TrustOption = False,
     as_json: JsonOption = False,

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from functools import partial
 from pathlib import Path
-from typing import Annotated
 
 import typer
 
@@ -15,16 +14,12 @@ from sdmbtl.wording import counted
 
 
 def compare(
-    paths: Annotated[
-        list[Path],
-        typer.Argument(
-            metavar="DIR...", help="Studies, or directories of studies seed-*; each is a method."
-        ),
-    ],
-    out: Annotated[
-        Path | None,
-        typer.Option("--out", "-o", metavar="FILE", help="Figure: a .png, .svg or .pdf file."),
-    ] = None,
+    paths: list[Path] = typer.Argument(
+        ..., metavar="DIR...", help="Studies, or directories of studies seed-*; each is a method."
+    ),
+    out: Path | None = typer.Option(
+        None, "--out", "-o", metavar="FILE", help="Figure: a .png, .svg or .pdf file."
+    ),
     as_json: JsonOption = False,
 ) -> None:
     """Compare studies on the same targets: coverage for the same number of steps.

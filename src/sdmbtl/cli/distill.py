@@ -6,7 +6,7 @@ import sys
 import time
 from dataclasses import asdict
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING
 
 import typer
 
@@ -33,28 +33,24 @@ PORTFOLIO_STEPS = 100_000
 
 def distill(
     path: PortfolioArgument,
-    context: Annotated[
-        str,
-        typer.Option(
-            metavar="told|hidden",
-            help="told: the network sees the context. hidden: it finds out with a memory.",
-        ),
-    ] = "told",
-    steps: Annotated[
-        int | None,
-        typer.Option(
-            metavar="N",
-            help="Environment steps.",
-            min=1,
-            show_default="30 % of the study's, 100000 for a portfolio",
-        ),
-    ] = None,
-    out: Annotated[
-        Path | None,
-        typer.Option(
-            metavar="DIR", help="Directory for the network.", show_default="DIR/networks of a study"
-        ),
-    ] = None,
+    context: str = typer.Option(
+        "told",
+        metavar="told|hidden",
+        help="told: the network sees the context. hidden: it finds out with a memory.",
+    ),
+    steps: int | None = typer.Option(
+        None,
+        metavar="N",
+        help="Environment steps.",
+        min=1,
+        show_default="30 % of the study's, 100000 for a portfolio",
+    ),
+    out: Path | None = typer.Option(
+        None,
+        metavar="DIR",
+        help="Directory for the network.",
+        show_default="DIR/networks of a study",
+    ),
     accept_changes: AcceptChangesOption = False,
     trust: TrustOption = False,
     as_json: JsonOption = False,

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping
 from operator import itemgetter
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Any
 
 import typer
 
@@ -38,31 +38,21 @@ _WORST = 5
 
 def evaluate(
     path: StudyArgument,
-    episodes: Annotated[
-        int | None,
-        typer.Option(
-            metavar="N", help="Episodes on each context.", min=1, show_default="as in the study"
-        ),
-    ] = None,
-    seed: Annotated[int, typer.Option(metavar="N", help="Seed of the episodes.", min=0)] = 0,
-    samples: Annotated[
-        int | None,
-        typer.Option(
-            metavar="N", help="Number of contexts between the targets, or of each split.", min=1
-        ),
-    ] = None,
-    split: Annotated[
-        list[str] | None,
-        typer.Option(
-            metavar="NAME|FILE.toml",
-            help="train (the targets), interpolation, extrapolation, or [splits] of a file; "
-            "may be repeated.",
-        ),
-    ] = None,
-    missing: Annotated[
-        bool,
-        typer.Option("--missing", help="Evaluations that failed, repeated and recorded."),
-    ] = False,
+    episodes: int | None = typer.Option(
+        None, metavar="N", help="Episodes on each context.", min=1, show_default="as in the study"
+    ),
+    seed: int = typer.Option(0, metavar="N", help="Seed of the episodes.", min=0),
+    samples: int | None = typer.Option(
+        None, metavar="N", help="Number of contexts between the targets, or of each split.", min=1
+    ),
+    split: list[str] | None = typer.Option(
+        None,
+        metavar="NAME|FILE.toml",
+        help="train (the targets), interpolation, extrapolation, or [splits] of a file, repeatable",
+    ),
+    missing: bool = typer.Option(
+        False, "--missing", help="Evaluations that failed, repeated and recorded."
+    ),
     eval_processes: EvalProcessesOption = None,
     accept_changes: AcceptChangesOption = False,
     trust: TrustOption = False,
@@ -194,9 +184,9 @@ def _evaluate_missing(study: Study, eval_processes: int | None, *, as_json: bool
 
 def doctor(
     path: StudyArgument,
-    repair: Annotated[
-        bool, typer.Option("--repair", help="Repair of everything that can be repaired.")
-    ] = False,
+    repair: bool = typer.Option(
+        False, "--repair", help="Repair of everything that can be repaired."
+    ),
     as_json: JsonOption = False,
 ) -> None:
     """Look for damage in a study; exit status 1 if problems remain."""

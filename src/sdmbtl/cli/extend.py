@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Annotated
-
 import typer
 
 from sdmbtl.checks import known_name
@@ -22,29 +20,21 @@ from sdmbtl.console import PlainConsole
 
 def extend(
     path: StudyArgument,
-    space: Annotated[
-        str | None,
-        typer.Option(metavar="NAME|FILE.toml", help="New context space."),
-    ] = None,
-    default: Annotated[
-        list[str] | None,
-        typer.Option(
-            metavar="NAME=VALUE",
-            help="Value of a new dimension in training so far; may be repeated.",
-            show_default="as in the environment",
-        ),
-    ] = None,
-    objective: Annotated[
-        str | None,
-        typer.Option(metavar="NAME", help="New objective: mean, cvar:SHARE, worst or share:LEVEL."),
-    ] = None,
-    evaluate: Annotated[
-        str,
-        typer.Option(
-            metavar="chosen|all",
-            help="all: every policy on every new target, now. chosen: by the next run.",
-        ),
-    ] = "chosen",
+    space: str | None = typer.Option(None, metavar="NAME|FILE.toml", help="New context space."),
+    default: list[str] | None = typer.Option(
+        None,
+        metavar="NAME=VALUE",
+        help="Value of a new dimension in training so far; may be repeated.",
+        show_default="as in the environment",
+    ),
+    objective: str | None = typer.Option(
+        None, metavar="NAME", help="New objective: mean, cvar:SHARE, worst or share:LEVEL."
+    ),
+    evaluate: str = typer.Option(
+        "chosen",
+        metavar="chosen|all",
+        help="all: every policy on every new target, now. chosen: by the next run.",
+    ),
     accept_changes: AcceptChangesOption = False,
     trust: TrustOption = False,
     as_json: JsonOption = False,

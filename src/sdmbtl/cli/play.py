@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator
 from contextlib import closing
 from itertools import islice
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING
 
 import typer
 
@@ -36,19 +36,17 @@ EVERY = 2
 def play(
     path: PortfolioArgument,
     context: ContextOption = None,
-    policy: Annotated[
-        list[int] | None,
-        typer.Option(
-            metavar="N",
-            help="Number of a policy; several are shown side by side.",
-            show_default="the generalist and the chosen policy",
-        ),
-    ] = None,
-    out: Annotated[
-        Path, typer.Option("--out", "-o", metavar="FILE", help="Film: a .gif file.")
-    ] = Path("play.gif"),
-    seed: Annotated[int, typer.Option(metavar="N", help="Seed of the episode.", min=0)] = 0,
-    steps: Annotated[int, typer.Option(metavar="N", help="Largest number of steps.", min=1)] = 1000,
+    policy: list[int] | None = typer.Option(
+        None,
+        metavar="N",
+        help="Number of a policy; several are shown side by side.",
+        show_default="the generalist and the chosen policy",
+    ),
+    out: Path = typer.Option(
+        Path("play.gif"), "--out", "-o", metavar="FILE", help="Film: a .gif file."
+    ),
+    seed: int = typer.Option(0, metavar="N", help="Seed of the episode.", min=0),
+    steps: int = typer.Option(1000, metavar="N", help="Largest number of steps.", min=1),
     trust: TrustOption = False,
     as_json: JsonOption = False,
 ) -> None:

@@ -7,7 +7,7 @@ from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
 from shlex import quote
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING
 from warnings import catch_warnings
 
 import typer
@@ -42,18 +42,15 @@ if TYPE_CHECKING:
 def run(
     env: EnvArgument,
     *,
-    out: Annotated[
-        Path | None,
-        typer.Option(metavar="DIR", help="Directory of the study.", show_default="runs/ENV"),
-    ] = None,
-    start: Annotated[
-        Path | None,
-        typer.Option(
-            "--from",
-            metavar="FILE",
-            help="First policy, already trained: a policy file, or for sb3 an archive (.zip).",
-        ),
-    ] = None,
+    out: Path | None = typer.Option(
+        None, metavar="DIR", help="Directory of the study.", show_default="runs/ENV"
+    ),
+    start: Path | None = typer.Option(
+        None,
+        "--from",
+        metavar="FILE",
+        help="First policy, already trained: a policy file, or for sb3 an archive (.zip).",
+    ),
     seed: SeedOption = 0,
     config: ConfigOption = None,  # noqa: ARG001 - it has set the defaults of the others
     output: OutputSettings,
@@ -85,17 +82,15 @@ def run(
 def resume(
     path: StudyArgument,
     *,
-    retry_failed: Annotated[
-        bool, typer.Option("--retry-failed", help="Another attempt at contexts that failed.")
-    ] = False,
-    retrain_missing: Annotated[
-        bool,
-        typer.Option("--retrain-missing", help="New training of missing or damaged policies."),
-    ] = False,
-    adopt_pending: Annotated[
-        bool,
-        typer.Option("--adopt-pending", help="Training here of contexts that 'ask' gave out."),
-    ] = False,
+    retry_failed: bool = typer.Option(
+        False, "--retry-failed", help="Another attempt at contexts that failed."
+    ),
+    retrain_missing: bool = typer.Option(
+        False, "--retrain-missing", help="New training of missing or damaged policies."
+    ),
+    adopt_pending: bool = typer.Option(
+        False, "--adopt-pending", help="Training here of contexts that 'ask' gave out."
+    ),
     accept_changes: AcceptChangesOption = False,
     trust: TrustOption = False,
     wait: WaitOption = 30.0,

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from pathlib import Path
 from shlex import quote
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING
 
 import typer
 from rich.text import Text
@@ -34,14 +34,11 @@ _VIEWS = ("policies", "targets", "structure")
 
 def status(
     path: StudyArgument,
-    show: Annotated[
-        str,
-        typer.Option(
-            metavar="WHAT",
-            help="policies; targets, with the best policy on each; or structure, as the paper "
-            "detects it.",
-        ),
-    ] = "policies",
+    show: str = typer.Option(
+        "policies",
+        metavar="WHAT",
+        help="policies, targets (with the best policy on each) or structure (as the paper has it).",
+    ),
     as_json: JsonOption = False,
 ) -> None:
     """Show the state of a study, also while it is running."""
@@ -96,13 +93,20 @@ def _print_policies(path: Path, snapshot: StudySnapshot) -> None:
 
 def print_result(snapshot: StudySnapshot, stopped: str) -> None:
     """Print the result of a run, and commands that use it."""
-    from sdmbtl.studies.describe import problem_lines, result_lines
+    from sdmbtl.studies.describe import gap_lines, level_lines, outlook_lines, problem_lines
 
-    first, *lines = result_lines(snapshot)
-    console = PlainConsole()
-    print_lines(console, f"✓ {first}", *(f"  {line}" for line in lines), hanging=2)
-    print_lines(console, *(f"! {line}" for line in problem_lines(snapshot)), hanging=2)
-    print_lines(console, f"  Stopped: {stopped}.", hanging=2)
+    first, *levels = level_lines(snapshot)
+    gaps, outlook = gap_lines(snapshot), outlook_lines(snapshot)
+    lines = [f"✓ {first}", *(f"  {line}" for line in levels)]
+    lines += [f"{'  ' if number else '! '}{line}" for number, line in enumerate(gaps)]
+    lines += [
+        *(f"  {line}" for line in outlook),
+        *(f"! {line}" for line in problem_lines(snapshot)),
+    ]
+    if snapshot.stop_rules.get("budget", 0) != len(snapshot.finished):
+        lines.append(f"  Stopped: {stopped}.")
+    say()
+    print_lines(PlainConsole(), *lines, hanging=2)
     place = quote(snapshot.path)
     _print_commands(
         {

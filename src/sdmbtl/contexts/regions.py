@@ -20,6 +20,10 @@ EDGE = 1e-9
 #: Contexts of a grid with weights are drawn from this many times as many.
 CANDIDATES = 8
 
+#: A region with this share of a dimension has most of it.
+MOST = 0.75
+#: Words for the middle of a region in a dimension, and the shares of it where they end.
+PLACES, ENDS = ("lowest", "low", "middle", "high", "highest"), (0.15, 0.4, 0.6, 0.85)
 #: Rounds in which a region is searched for valid contexts.
 ROUNDS = 16
 
@@ -89,6 +93,23 @@ def describe(space: ContextSpace, source: Source) -> str:
     parts += ["sees its context"] if source.sees_context else []
     parts += [] if source.steps is None else [f"{source.steps:,} steps"]
     return ", ".join(parts)
+
+
+def describe_briefly(space: ContextSpace, source: Source) -> str:
+    """Describe a source in a few words, such as "low mass, highest length"; a point by its values.
+
+    Dimensions of which it has most are left out.
+    """
+    if source.is_point or is_whole(space, source):
+        return describe(space, source.where)
+    parts = []
+    for name, low, high in zip(space.names, *unit_box(space, source), strict=True):
+        dimension = space.dimensions[name]
+        if isinstance(dimension, Categories):
+            parts.append(f"{name} {_span(bounds_of(space, source)[name])}")
+        elif high - low < MOST:
+            parts.append(f"{PLACES[np.searchsorted(ENDS, (low + high) / 2)]} {name}")
+    return ", ".join(parts) or "most of the space"
 
 
 def _span(ends: tuple[Any, ...]) -> str:
