@@ -134,7 +134,11 @@ class RunProgress:
         return event.steps / event.total_steps
 
     def footer(self) -> str:
-        """Say how far the run is."""
+        """Say how far the run is, and that it can be stopped."""
+        return f"{self.pace()} · Ctrl-C is safe"
+
+    def pace(self) -> str:
+        """Say how far the run is, and how fast."""
         number, of = self._done + 1, ""
         if self._budget is not None:
             number, of = min(number, self._budget), f" of {self._budget}"
@@ -144,7 +148,7 @@ class RunProgress:
             parts.append(f"about {clock(left)} left")
         if event is not None and not math.isnan(event.steps_per_second):
             parts.append(f"{short_count(round(event.steps_per_second))} steps/s")
-        return " · ".join([*parts, "Ctrl-C is safe"])
+        return " · ".join(parts)
 
     def seconds_left(self) -> float | None:
         """Return the seconds until the budget or the time is used; None if neither is known."""
