@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Self
 
 from rich.console import Console, Group
 from rich.live import Live
+from rich.padding import Padding
 from rich.text import Text
 
 if TYPE_CHECKING:
@@ -51,5 +52,6 @@ class TerminalDisplay:
             done = round(share * BAR_WIDTH)
             row.append("━" * done, "green").append("─" * (BAR_WIDTH - done) + " ", "dim")
         row.append(progress.activity())
-        why = [Text(f"     {progress.why()}", style="dim")] if progress.event else []
+        reason = Text(progress.why(), style="dim")
+        why = [Padding(reason, (0, 0, 0, 5))] if progress.event else []
         return Group(row, *why, Text(f"\n {progress.footer()}", style="dim"))

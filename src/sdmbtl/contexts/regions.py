@@ -20,7 +20,7 @@ EDGE = 1e-9
 #: Contexts of a grid with weights are drawn from this many times as many.
 CANDIDATES = 8
 
-#: A region with this share of a dimension has most of it.
+#: A region with this share of a dimension is not described by it.
 MOST = 0.75
 #: Words for the middle of a region in a dimension, and the shares of it where they end.
 PLACES, ENDS = ("lowest", "low", "middle", "high", "highest"), (0.15, 0.4, 0.6, 0.85)
@@ -98,18 +98,21 @@ def describe(space: ContextSpace, source: Source) -> str:
 def describe_briefly(space: ContextSpace, source: Source) -> str:
     """Describe a source in a few words, such as "low mass, highest length"; a point by its values.
 
-    Dimensions of which it has most are left out.
+    Of a region, the two dimensions in which it is furthest from the middle.
     """
-    if source.is_point or is_whole(space, source):
-        return describe(space, source.where)
-    parts = []
+    if source.is_point:
+        return shown_context(space.context(source.vector))
+    if is_whole(space, source):
+        return "whole space"
+    found = []
     for name, low, high in zip(space.names, *unit_box(space, source), strict=True):
-        dimension = space.dimensions[name]
-        if isinstance(dimension, Categories):
-            parts.append(f"{name} {_span(bounds_of(space, source)[name])}")
+        middle = (low + high) / 2
+        if isinstance(space.dimensions[name], Categories):
+            found.append((1.0, f"{name} {_span(bounds_of(space, source)[name])}"))
         elif high - low < MOST:
-            parts.append(f"{PLACES[np.searchsorted(ENDS, (low + high) / 2)]} {name}")
-    return ", ".join(parts) or "most of the space"
+            found.append((abs(middle - 0.5), f"{PLACES[np.searchsorted(ENDS, middle)]} {name}"))
+    furthest = sorted(found, key=lambda each: -each[0])[:2]
+    return ", ".join(words for each in found if each in furthest for words in each[1:])
 
 
 def _span(ends: tuple[Any, ...]) -> str:
