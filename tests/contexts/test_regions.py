@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sdmbtl import ContextSpace, Interval, Levels
+from sdmbtl import ContextSpace, Levels
 from sdmbtl.contexts import Source, load_space
 from sdmbtl.contexts.regions import describe_briefly, draw_lowest
 from sdmbtl.errors import ContextError
@@ -215,12 +215,10 @@ class TestDiscrete:
 
 
 def test_regions_in_a_few_words():
-    space = ContextSpace(
-        mass=Interval(1.0, 100.0, "log"), length=Interval(0.0, 1.0), wind=[0, 1, 2]
-    )
+    space = ContextSpace(mass=np.linspace(0, 100, 11), length=[0.0, 0.5, 1.0], wind=[0, 1, 2])
     words = {
-        Source.at([10.0, 0.1, 1.0], width=0.4): "middle mass, lowest length",
-        Source.at([2.0, 0.9, 1.0], width=0.3): "low mass, highest length",
+        Source.at([50.0, 0.0, 1.0], width=0.4): "middle mass, lowest length",
+        Source.at([20.0, 1.0, 1.0], width=0.3): "low mass, highest length",
         Source.at([10.0, 0.5, 1.0]): "mass=10 length=0.5 wind=1",
         space.whole(): "whole space",
     }

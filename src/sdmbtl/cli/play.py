@@ -68,6 +68,11 @@ def play(
     if policy is None:
         whole = [m.id for m in found if m.policy and is_whole(found.space, m.source)]
         policy = list(dict.fromkeys([*whole[-1:], found.choose(where).policy]))
+    if found.family is None:
+        raise ArgumentError(
+            f"The policies in {str(path)!r} have no environment that could be filmed: they were "
+            "trained elsewhere. 'sdmbtl play' needs a study of 'sdmbtl run'."
+        )
     family = found.make_family("--trust.", trust=trust)
     titles = {n: f"policy {n}, trained on {found.trained_on(n)}" for n in policy}
     returns: dict[int, float] = {}
@@ -80,16 +85,18 @@ def play(
     }
     with closing(family.build(dict(family.defaults), None)) as env:
         fps = float(env.metadata.get("render_fps") or DEFAULT_FPS) / EVERY
+    caption = f"{family.name} with {shown_context(where)}, seed {seed}"
     counts: list[int] = []
     write_output(
-        out, lambda file: counts.append(save_animation(film_side_by_side(films), file, fps))
+        out,
+        lambda file: counts.append(save_animation(film_side_by_side(films, caption), file, fps)),
     )
     if as_json:
         played = [{"policy": number, "return": total} for number, total in returns.items()]
         about = {"context": where, "seed": seed, "played": played}
         print_json({**about, "file": str(out), "pictures": counts[0]})
         return
-    say(f"{family.name} with {shown_context(where)}, seed {seed}")
+    say(caption)
     for number, total in returns.items():
         say(f"{titles[number]}: return {total:.4g}")
     say(f"{counted(counts[0], 'picture')} in {out}")

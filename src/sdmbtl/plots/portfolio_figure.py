@@ -31,7 +31,7 @@ def portfolio_figure(portfolio: Portfolio) -> Figure:
     values. The colour is the policy that
     serves a target; badly covered targets are hatched. Stars are the contexts and boxes the
     regions that these policies were trained on. Next to them, the coverage with the first
-    policies, or their mean best return, by environment steps where they are known.
+    policies, or their mean return, by environment steps where they are known.
 
     Args:
         portfolio: The portfolio.
@@ -107,6 +107,7 @@ def _draw_curve(axes: Axes, portfolio: Portfolio) -> None:
     is_known = len(taken) == len(portfolio) and parents <= {m.id for m in portfolio}
     at = np.cumsum(taken) / 1000 if is_known else np.arange(1, len(portfolio) + 1)
     draw_levels(axes, at, np.array(shares or means), whole, is_share=bool(shares))
+    axes.set_ylabel("expected coverage (%)" if shares else "expected mean return")
     axes.set_xlabel("environment steps (thousands)" if is_known else "policies")
     if is_known:
         axes.set_xlim(left=0)
