@@ -82,7 +82,8 @@ class RunProgress:
         steps = "" if trial.run is None else short_count(trial.run.steps or 0)
         known = self._study.return_range
         level = level_figure(self._performance, self._study.share(self._performance))
-        rise = gain_figure(gain, None if known is None else known[1] - known[0]).strip("-")
+        span = None if known is None else known[1] - known[0]
+        rise = "" if math.isnan(gain) else gain_figure(gain, span)
         return f"{self._begin(trial)}  {steps:>6}  {level:>9}  {rise:>6}".rstrip()
 
     def _begin(self, trial: Trial, more: str = "") -> str:

@@ -18,7 +18,6 @@ from sdmbtl.cli.parsing import (
     parse_settings,
     read_json_documents,
 )
-from sdmbtl.console import PlainConsole
 from sdmbtl.contexts import Source
 from sdmbtl.errors import DuplicateTellError
 from sdmbtl.wording import counted, shown_context
@@ -200,7 +199,7 @@ def tell(
     if as_json:
         print_json(study.status())
     else:
-        print_lines(PlainConsole(), *status_lines(study.snapshot())[1:])
+        print_lines(*status_lines(study.snapshot())[1:])
     if stale := len(study.store.stale_results()) - stale_before:
         raise ArgumentError(
             f"{counted(stale, 'result')} came after the lease had expired and the policy was given "

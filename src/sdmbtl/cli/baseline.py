@@ -10,15 +10,8 @@ import typer
 from sdmbtl.checks import known_name
 from sdmbtl.cli.distill import StepProgress
 from sdmbtl.cli.options import AcceptChangesOption, JsonOption, StudyArgument, TrustOption
-from sdmbtl.cli.output import (
-    ArgumentError,
-    print_json,
-    print_lines,
-    prints_as_notes,
-    warnings_as_notes,
-)
-from sdmbtl.cli.signals import StopSignals
-from sdmbtl.console import PlainConsole
+from sdmbtl.cli.output import ArgumentError, print_json, print_lines
+from sdmbtl.cli.signals import stoppable
 
 if TYPE_CHECKING:
     from sdmbtl.portfolio.distillation.network import Knowledge
@@ -46,12 +39,7 @@ def baseline(
 
     known_name("--context", context, CONTEXTS, error=ArgumentError)
     knowledge: Knowledge = "told" if context == "told" else "hidden"
-    signals = StopSignals()
-    with (
-        signals.ending_with(lambda: "Interrupted. The same command continues."),
-        warnings_as_notes(),
-        prints_as_notes(),
-    ):
+    with stoppable("Interrupted. The same command continues.") as signals:
         study = Study.open(path, accept_changes=accept_changes, trust=trust)
         made = study.baseline(knowledge, progress=StepProgress(signals, quiet=as_json))
     if as_json:
@@ -59,4 +47,4 @@ def baseline(
         shares = {name: study.share(level) for name, level in levels.items()}
         print_json({"path": str(path), **shares, **asdict(made)})
         return
-    print_lines(PlainConsole(), f"✓ {baseline_line(study.snapshot(), made)}", hanging=2)
+    print_lines(f"✓ {baseline_line(study.snapshot(), made)}", hanging=2)

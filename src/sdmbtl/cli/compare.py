@@ -9,7 +9,6 @@ import typer
 
 from sdmbtl.cli.options import JsonOption
 from sdmbtl.cli.output import check_output, note, print_json, print_lines, write_output
-from sdmbtl.console import PlainConsole
 from sdmbtl.wording import counted
 
 
@@ -54,4 +53,4 @@ def compare(
     ]
     targets = counted(comparison.targets, "target")
     lines = [f"{measure} of {targets}, mean and 95 % interval over studies:", *lines]
-    print_lines(PlainConsole(), *lines, "", *comparison.verdicts())
+    print_lines(*lines, "", *comparison.verdicts())

@@ -12,10 +12,9 @@ import typer
 
 from sdmbtl.checks import known_name
 from sdmbtl.cli.options import AcceptChangesOption, JsonOption, TrustOption
-from sdmbtl.cli.output import ArgumentError, note, print_json, print_lines, warnings_as_notes
+from sdmbtl.cli.output import ArgumentError, note, print_json, print_lines
 from sdmbtl.cli.portfolio import PortfolioArgument, open_portfolio
-from sdmbtl.cli.signals import StopSignals
-from sdmbtl.console import PlainConsole
+from sdmbtl.cli.signals import StopSignals, stoppable
 from sdmbtl.transfer import share_of_range
 from sdmbtl.wording import clock, figure, level_figure
 
@@ -67,11 +66,7 @@ def distill(
 
     known_name("--context", context, CONTEXTS, error=ArgumentError)
     knowledge: Knowledge = "hidden" if context == "hidden" else "told"
-    signals = StopSignals()
-    with (
-        signals.ending_with(lambda: "Interrupted. The same command continues."),
-        warnings_as_notes(),
-    ):
+    with stoppable("Interrupted. The same command continues.") as signals:
         progress = StepProgress(signals, quiet=as_json)
         if has_database(path):
             study = Study.open(path, accept_changes=accept_changes, trust=trust)
@@ -93,7 +88,7 @@ def distill(
         coverage = share_of_range(record.mean_return, return_range)
         print_json({"file": str(file), "coverage": coverage, **asdict(record)})
         return
-    print_lines(PlainConsole(), *_result(record, return_range, file), hanging=2)
+    print_lines(*_result(record, return_range, file), hanging=2)
 
 
 def _distill_portfolio(

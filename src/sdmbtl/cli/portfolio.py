@@ -19,7 +19,6 @@ from sdmbtl.cli.output import (
     write_output,
 )
 from sdmbtl.cli.parsing import complete_context
-from sdmbtl.console import PlainConsole
 from sdmbtl.errors import PortfolioError
 
 if TYPE_CHECKING:
@@ -104,7 +103,7 @@ def portfolio(
         lines.append(f"Wrote {picture}.")
     if export is not None:
         lines.append(f"Exported to {export}; in Python: Portfolio.load({str(export)!r})")
-    print_lines(PlainConsole(), *lines, hanging=2)
+    print_lines(*lines, hanging=2)
 
 
 def open_portfolio(path: Path, *, trust: bool) -> tuple[Portfolio, bool]:

@@ -12,22 +12,7 @@ from warnings import catch_warnings
 
 import typer
 
-from sdmbtl.cli.options import (
-    AcceptChangesOption,
-    ConfigOption,
-    EnvArgument,
-    EnvironmentSettings,
-    ExecutionSettings,
-    OutputSettings,
-    SeedOption,
-    SelectorSettings,
-    StopSettings,
-    StudyArgument,
-    TrainingSettings,
-    TrustOption,
-    WaitOption,
-    with_settings,
-)
+from sdmbtl.cli import options
 from sdmbtl.cli.output import ArgumentError, note, print_json, prints_as_notes, warnings_as_notes
 from sdmbtl.cli.parsing import directory_name
 from sdmbtl.cli.signals import StopSignals
@@ -38,9 +23,9 @@ if TYPE_CHECKING:
     from sdmbtl.studies import Study
 
 
-@with_settings
+@options.with_settings
 def run(
-    env: EnvArgument,
+    env: options.EnvArgument,
     *,
     out: Path | None = typer.Option(
         None, metavar="DIR", help="Directory of the study.", show_default="runs/ENV"
@@ -51,14 +36,14 @@ def run(
         metavar="FILE",
         help="First policy, already trained: a policy file, or for sb3 an archive (.zip).",
     ),
-    seed: SeedOption = 0,
-    config: ConfigOption = None,  # noqa: ARG001 - it has set the defaults of the others
-    output: OutputSettings,
-    stop: StopSettings,
-    environment: EnvironmentSettings,
-    selector: SelectorSettings,
-    training: TrainingSettings,
-    execution: ExecutionSettings,
+    seed: options.SeedOption = 0,
+    config: options.ConfigOption = None,  # noqa: ARG001 - it has set the defaults of the others
+    output: options.OutputSettings,
+    stop: options.StopSettings,
+    environment: options.EnvironmentSettings,
+    selector: options.SelectorSettings,
+    training: options.TrainingSettings,
+    execution: options.ExecutionSettings,
 ) -> None:
     """Train policies on chosen contexts and evaluate them.
 
@@ -78,9 +63,9 @@ def run(
         _run(study, stop, output, execution, signals)
 
 
-@with_settings
+@options.with_settings
 def resume(
-    path: StudyArgument,
+    path: options.StudyArgument,
     *,
     retry_failed: bool = typer.Option(
         False, "--retry-failed", help="Another attempt at contexts that failed."
@@ -91,12 +76,12 @@ def resume(
     adopt_pending: bool = typer.Option(
         False, "--adopt-pending", help="Training here of contexts that 'ask' gave out."
     ),
-    accept_changes: AcceptChangesOption = False,
-    trust: TrustOption = False,
-    wait: WaitOption = 30.0,
-    output: OutputSettings,
-    stop: StopSettings,
-    execution: ExecutionSettings,
+    accept_changes: options.AcceptChangesOption = False,
+    trust: options.TrustOption = False,
+    wait: options.WaitOption = 30.0,
+    output: options.OutputSettings,
+    stop: options.StopSettings,
+    execution: options.ExecutionSettings,
 ) -> None:
     """Continue a study with its recorded settings.
 
@@ -143,9 +128,9 @@ def _stoppable(path: Path) -> Iterator[StopSignals]:
 
 def _run(
     study: Study,
-    stop: StopSettings,
-    output: OutputSettings,
-    execution: ExecutionSettings,
+    stop: options.StopSettings,
+    output: options.OutputSettings,
+    execution: options.ExecutionSettings,
     signals: StopSignals,
     *,
     retrain_missing: bool = False,

@@ -12,13 +12,7 @@ from rich.text import Text
 
 from sdmbtl.checks import known_name
 from sdmbtl.cli.options import JsonOption, StudyArgument
-from sdmbtl.cli.output import (
-    ArgumentError,
-    plain_table,
-    print_json,
-    print_lines,
-    say,
-)
+from sdmbtl.cli.output import ArgumentError, plain_table, print_json, print_lines, say
 from sdmbtl.console import PlainConsole
 from sdmbtl.wording import figure, gain_figure, level_figure, shown_context
 
@@ -84,10 +78,10 @@ def _print_policies(path: Path, snapshot: StudySnapshot) -> None:
     if snapshot.rounds:
         console.print(table)
         console.print()
-    print_lines(console, *status_lines(snapshot))
+    print_lines(*status_lines(snapshot))
     if snapshot.rounds:
         latest = snapshot.rounds[-1]
-        print_lines(console, f"Why policy {latest.trial.id}: {latest.trial.reason}")
+        print_lines(f"Why policy {latest.trial.id}: {latest.trial.reason}")
     _print_commands(_next_commands(path, snapshot))
 
 
@@ -106,7 +100,7 @@ def print_result(snapshot: StudySnapshot, stopped: str) -> None:
     if snapshot.stop_rules.get("budget", 0) != len(snapshot.finished):
         lines.append(f"  Stopped: {stopped}.")
     say()
-    print_lines(PlainConsole(), *lines, hanging=2)
+    print_lines(*lines, hanging=2)
     place = quote(snapshot.path)
     _print_commands(
         {
@@ -173,7 +167,7 @@ def _show_targets(study: Study, *, as_json: bool) -> None:
     console = PlainConsole()
     console.print(table)
     if any(entry["episodes"] == 0 for entry in listed):
-        print_lines(console, "", "A return without episodes is predicted from other targets.")
+        print_lines("", "A return without episodes is predicted from other targets.")
 
 
 def _show_structure(study: Study, *, as_json: bool) -> None:
@@ -194,4 +188,4 @@ def _show_structure(study: Study, *, as_json: bool) -> None:
         lines.append(f'Criterion "{criterion.name}" {answer}: {criterion.explanation}.')
     if detector is None:
         lines.append(f"The selector {study.selector.name} does not choose by structure.")
-    print_lines(PlainConsole(), *lines)
+    print_lines(*lines)
