@@ -8,12 +8,11 @@ import typer
 
 from sdmbtl import __version__, plugins
 from sdmbtl.cli.ask_tell import ask, tell
-from sdmbtl.cli.baseline import baseline
 from sdmbtl.cli.compare import compare
-from sdmbtl.cli.distill import distill
 from sdmbtl.cli.environments import environments, trainers
 from sdmbtl.cli.evaluate import doctor, evaluate
 from sdmbtl.cli.extend import extend
+from sdmbtl.cli.networks import baseline, distill
 from sdmbtl.cli.output import FriendlyErrorGroup, PlainHelpCommand, say, warnings_as_notes
 from sdmbtl.cli.play import play
 from sdmbtl.cli.portfolio import portfolio

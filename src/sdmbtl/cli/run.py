@@ -60,7 +60,9 @@ def run(
             study = Study.open(path, environment.make_family(env), seed=seed, **keywords)
             if start is not None:
                 study.start_from(start)
-        _run(study, stop, output, execution, signals)
+        is_file = environment.space is not None and Path(environment.space).exists()
+        space = "" if environment.space is None or is_file else f" {environment.space}"
+        _run(study, stop, output, execution, signals, space=space)
 
 
 @options.with_settings
@@ -133,6 +135,7 @@ def _run(
     execution: options.ExecutionSettings,
     signals: StopSignals,
     *,
+    space: str = "",
     retrain_missing: bool = False,
 ) -> None:
     if not stop.is_given:
@@ -155,7 +158,7 @@ def _run(
             (part or {"name": "none"})["name"] for part in (made.family, made.trainer)
         )
         tasks = counted(len(study.space), "task")
-        note(f"sdmbtl · {family} · {tasks} · {trainer} · {study.path}")
+        note(f"sdmbtl · {family}{space} · {tasks} · {trainer} · {study.path}")
         if study.trials:
             finished = counted(study.n_finished, "finished policy", "finished policies")
             note(f"Continuing after {finished}.")

@@ -1,4 +1,4 @@
-"""`sdmbtl distill`: one network from the policies of a study or of a portfolio."""
+"""`sdmbtl distill` and `sdmbtl baseline`: one network instead of several policies."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 import typer
 
 from sdmbtl.checks import known_name
-from sdmbtl.cli.options import AcceptChangesOption, JsonOption, TrustOption
+from sdmbtl.cli.options import AcceptChangesOption, JsonOption, StudyArgument, TrustOption
 from sdmbtl.cli.output import ArgumentError, note, print_json, print_lines
 from sdmbtl.cli.portfolio import PortfolioArgument, open_portfolio
 from sdmbtl.cli.signals import StopSignals, stoppable
@@ -19,7 +19,6 @@ from sdmbtl.transfer import share_of_range
 from sdmbtl.wording import clock, figure, level_figure
 
 if TYPE_CHECKING:
-    from sdmbtl.portfolio import Portfolio
     from sdmbtl.portfolio.distillation.network import Knowledge
     from sdmbtl.portfolio.network import NetworkRecord
     from sdmbtl.training import Report
@@ -62,10 +61,9 @@ def distill(
     from sdmbtl.portfolio.network import read_record
     from sdmbtl.studies import Study
     from sdmbtl.studies.directory import has_database
-    from sdmbtl.studies.networks import CONTEXTS, distill_study, network_path
+    from sdmbtl.studies.networks import distill_study, network_path
 
-    known_name("--context", context, CONTEXTS, error=ArgumentError)
-    knowledge: Knowledge = "hidden" if context == "hidden" else "told"
+    knowledge = _check_context(context)
     with stoppable("Interrupted. The same command continues.") as signals:
         progress = StepProgress(signals, quiet=as_json)
         if has_database(path):
@@ -78,9 +76,13 @@ def distill(
                 raise ArgumentError(
                     f"{str(path)!r} is not a study. Give a directory for the network: --out DIR"
                 )
+            from sdmbtl.portfolio.distillation import Distiller, distill_to_file
+
             found, trusted = open_portfolio(path, trust=trust)
             file = network_path(out, context)
-            _distill_portfolio(found, file, knowledge, steps or PORTFOLIO_STEPS, progress, trusted)
+            family = found.make_family("pass --trust.", trust=trusted)
+            distiller = Distiller(found, family, knowledge)
+            distill_to_file(file, distiller, steps or PORTFOLIO_STEPS, progress=progress)
             return_range = found.return_range
     record = read_record(file)
     assert record is not None  # noqa: S101 (it was just written)
@@ -91,18 +93,43 @@ def distill(
     print_lines(*_result(record, return_range, file), hanging=2)
 
 
-def _distill_portfolio(
-    found: Portfolio,
-    file: Path,
-    context: Knowledge,
-    steps: int,
-    progress: StepProgress,
-    trust: bool,
+def baseline(
+    path: StudyArgument,
+    context: str = typer.Option(
+        "hidden",
+        metavar="hidden|told",
+        help="told: the policy sees the context. hidden: it does not.",
+    ),
+    accept_changes: AcceptChangesOption = False,
+    trust: TrustOption = False,
+    as_json: JsonOption = False,
 ) -> None:
-    from sdmbtl.portfolio.distillation import Distiller, distill_to_file
+    """Compare a study with one policy that has the same number of steps.
 
-    family = found.make_family("pass --trust.", trust=trust)
-    distill_to_file(file, Distiller(found, family, context), steps, progress=progress)
+    The policy is trained on random contexts with all steps of the study,
+    evaluation included. The same command continues after an interruption.
+    """
+    from sdmbtl.studies import Study
+    from sdmbtl.studies.describe import baseline_line
+
+    knowledge = _check_context(context)
+    with stoppable("Interrupted. The same command continues.") as signals:
+        study = Study.open(path, accept_changes=accept_changes, trust=trust)
+        made = study.baseline(knowledge, progress=StepProgress(signals, quiet=as_json))
+    if as_json:
+        levels = {"coverage": made.mean_return, "study_coverage": made.study_return}
+        shares = {name: study.share(level) for name, level in levels.items()}
+        print_json({"path": str(path), **shares, **asdict(made)})
+        return
+    print_lines(f"✓ {baseline_line(study.snapshot(), made)}", hanging=2)
+
+
+def _check_context(context: str) -> Knowledge:
+    """Return what a network knows of its context."""
+    from sdmbtl.studies.networks import CONTEXTS
+
+    known_name("--context", context, CONTEXTS, error=ArgumentError)
+    return "hidden" if context == "hidden" else "told"
 
 
 def _result(
