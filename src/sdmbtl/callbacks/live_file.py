@@ -55,6 +55,6 @@ class LiveFile:
         return {
             "policy": event.trial.id,
             "share": progress.share_done(),
-            "text": f"Training on {words}: {progress.activity()} · {progress.pace()}",
+            "text": f"Now: {words} · {progress.activity()} · {progress.pace()}",
             "curve": self._curve,
         }
