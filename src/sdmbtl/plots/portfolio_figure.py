@@ -105,7 +105,7 @@ def _draw_curve(axes: Axes, portfolio: Portfolio) -> None:
     parents = {member.source.parent for member in portfolio} - {None}
     # Where a parent was left out, its steps are not known.
     is_known = len(taken) == len(portfolio) and parents <= {m.id for m in portfolio}
-    at = np.cumsum(taken) / 1000 if is_known else np.arange(1, len(portfolio) + 1)
+    at = np.cumsum(taken) / 1000 if is_known else np.arange(1.0, len(portfolio) + 1)
     draw_levels(axes, at, np.array(shares or means), whole, is_share=bool(shares))
     axes.set_ylabel("expected coverage (%)" if shares else "expected mean return")
     axes.set_xlabel("environment steps (thousands)" if is_known else "policies")

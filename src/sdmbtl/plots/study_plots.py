@@ -5,7 +5,7 @@ Everything is drawn on figures of its own, never through pyplot: nothing global 
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from matplotlib.axes import Axes
@@ -54,7 +54,7 @@ class StudyPlots:
         axes, is_share = _axes(ax), snapshot.coverage is not None
         levels = np.array([p.coverage if is_share else p.performance for p in policies])
         whole = np.array([p.kind == "whole" for p in policies])
-        draw_levels(axes, np.arange(1, len(policies) + 1), levels, whole, is_share=is_share)
+        draw_levels(axes, np.arange(1.0, len(policies) + 1), levels, whole, is_share=is_share)
         axes.set_xlabel("policies")
         single = snapshot.best_single
         if single is not None and len(policies) > 1:
@@ -82,10 +82,8 @@ class StudyPlots:
             width = 1.8 if number < len(COLOURS) else 0.9
             axes.plot(*curve.T, ".-"[len(curve) > 1 :], color=policy_colour(number), lw=width)
         if len(curves) <= MOST_LABELLED:
-            ends = [
-                (str(n), *map(float, curve[-1]), policy_colour(n)) for n, curve in curves.items()
-            ]
-            label_ends(axes, ends)
+            ends = {n: (float(curve[-1, 0]), float(curve[-1, 1])) for n, curve in curves.items()}
+            label_ends(axes, [(f"{n}", x, y, policy_colour(n)) for n, (x, y) in ends.items()])
         axes.set_xlabel("environment steps")
         axes.set_ylabel("mean return where it is trained")
         return plain(axes)
@@ -105,7 +103,7 @@ class StudyPlots:
         axes = _axes(ax)
         low, high = self._study.return_range or (None, None)
         shown = returns[:, columns]
-        look = {"aspect": "auto", "interpolation": "nearest"}
+        look: dict[str, Any] = {"aspect": "auto", "interpolation": "nearest"}
         image = axes.imshow(shown, cmap=MAP, vmin=low, vmax=high, **look)
         ids = [str(trial.id) for trial in self._study.trials if trial.row is not None]
         named = np.unique(np.linspace(0, len(ids) - 1, min(len(ids), 20)).round().astype(int))

@@ -211,9 +211,9 @@ def model_lines(snapshot: StudySnapshot) -> list[str]:
 def past_forecasts(snapshot: StudySnapshot) -> list[str]:
     """Compare the expected gains so far with the realised ones."""
     pairs = [
-        (expected, policy.gain)
+        (predicted, policy.gain)
         for policy in snapshot.rounds
-        if (expected := policy.trial.expected_gain) is not None
+        if (predicted := policy.trial.expected_gain) is not None
         and policy.gain is not None
         and not math.isnan(policy.gain)
     ]
