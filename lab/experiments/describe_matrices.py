@@ -21,7 +21,7 @@ os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
 from experiment import ROOT, markdown_table
 from sdmbtl.json_data import as_json
 from sdmbtl_lab.figures import matrix_figure
-from sdmbtl_lab.figures.files import save_matrix_figure
+from sdmbtl_lab.figures.panels import save_matrix_figure
 from sdmbtl_lab.matrices import TransferDataset, load_matrix, matrix_names
 from sdmbtl_lab.matrices.anatomy import anatomy
 

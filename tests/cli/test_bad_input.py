@@ -195,7 +195,6 @@ OPENED = {
     "return_range": ((1, 1), (2, 1), (0, np.inf), (np.nan, 1), 5, (True, 2)),
     "selector_options": ({"speed": 3}, {"models": 3}, {"models": ["platau"]}, {"falls": {"a": -1}}),
     "selector": ("atuo", 3, None, ""),
-    "colour": (1,),
 }
 REPORTS = [
     {"context": {"a": 0.5, "b": 1.0}, name: value}

@@ -96,7 +96,7 @@ def test_known_features_narrow_it_down():
     on_it = SPACE.targets[:, 0] == 4
     assert found.weights[on_it].sum() > 0.8
     twice = portfolio.identify({"a": 4, "b": 20.0})
-    assert twice.weights.argmax() == SPACE.index({"a": 4, "b": 20.0})
+    assert twice.weights.argmax() == SPACE.find({"a": 4, "b": 20.0})
     weights = np.where(on_it, 0.0, 1.0)
     assert not portfolio.identify({"a": 4}, weights=weights).weights[on_it].any()
 

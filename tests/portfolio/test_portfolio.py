@@ -22,7 +22,7 @@ from sdmbtl.contexts import ContextSpace
 from sdmbtl.environments import make_family
 from sdmbtl.errors import PortfolioError
 from sdmbtl.portfolio import ContextPolicy, Member, Portfolio
-from sdmbtl.portfolio.covering import smallest_cover
+from sdmbtl.portfolio.portfolio import smallest_cover
 
 CARTPOLE = make_family("cartpole")
 
@@ -192,16 +192,14 @@ class TestActing:
         )
         assert portfolio.policy_for([0]) is left
         assert portfolio.policy_for({"a": 2.9}) is right
-        assert portfolio.act([0], [2.0]) == 0
-        assert portfolio.act([3], [2.0]) == 1
-        assert portfolio.act([3], [[2.0], [-2.0]]).tolist() == [1, 0]
+        assert portfolio.policy_for([0]).act([2.0]) == 0
+        assert portfolio.policy_for([3]).act([[2.0], [-2.0]]).tolist() == [1, 0]
 
     def test_a_policy_that_was_trained_elsewhere_can_only_be_chosen(self):
         portfolio = Portfolio(LINE, [Member(7, {"a": 2.0}, None, np.ones((4, 1)))])
         assert portfolio.choose([1.0]).policy == 7
-        for call in (portfolio.policy_for, lambda context: portfolio.act(context, [0.0])):
-            with pytest.raises(PortfolioError, match="Policy 7, trained on a=2, was .* elsewhere"):
-                call([1.0])
+        with pytest.raises(PortfolioError, match="Policy 7, trained on a=2, was .* elsewhere"):
+            portfolio.policy_for([1.0])
 
     def test_a_policy_that_sees_the_context(self):
         # Action 1 if the observation plus the first coordinate less the second is positive.

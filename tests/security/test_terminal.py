@@ -115,7 +115,7 @@ def test_warnings_of_recorded_errors(tmp_path, monkeypatch):
     study = Study.open(tmp_path / "study", space=SPACE)
     played = Evaluation([[1.0], [float("nan")]], {1: ESCAPES})
     monkeypatch.setattr(module, "evaluate_chosen", lambda *_: played)
-    monkeypatch.setattr(module, "_helpers", lambda *_: nullcontext())
+    monkeypatch.setattr(module, "evaluation_helpers", lambda *_: nullcontext())
     monkeypatch.setattr(Study, "trainer", None)
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")

@@ -150,7 +150,7 @@ def test_start_is_the_middle_then_the_worst_covered():
     assert "By the upper confidence bound" in in_returns.reason
     rise = f"raise the mean best return by {in_returns.expected_gain:.3g}. "
     assert rise in in_returns.reason
-    selector.return_range = (-1000.0, 1000.0)
+    selector.history.return_range = (-1000.0, 1000.0)
     trial = selector.ask()
     assert trial.source == in_returns.source
     assert f"raise coverage by {points(in_returns.expected_gain / 2000)}. " in trial.reason

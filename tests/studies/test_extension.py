@@ -118,7 +118,7 @@ def test_new_dimension_with_the_default_of_the_environment(copied):
     ids=["dimension", "first dimension", "values", "range"],
 )
 def test_policies_that_see_their_context_act_as_before(copied, space):
-    seeing = [t.id for t in copied.log.trained if t.source.sees_context]
+    seeing = [t.id for t in copied.trained if t.source.sees_context]
     assert seeing, "there is nothing to test"
     copied.extend(space)
     study, rng = Study.open(copied.path), np.random.default_rng(0)
@@ -137,7 +137,7 @@ def test_policies_that_see_their_context_act_as_before(copied, space):
 
 
 def test_extended_twice(copied):
-    seeing = next(t.id for t in copied.log.trained if t.source.sees_context)
+    seeing = next(t.id for t in copied.trained if t.source.sees_context)
     copied.extend(DENSE)
     copied.extend(with_dimension(DENSE, gravity=[9.8, 20.0]))
     n_units = copied.files.load(seeing).observation_size
@@ -171,9 +171,9 @@ def test_told_rows_and_new_dimension(tmp_path):
     study.extend(new, defaults={"wind": 5.0})
     for trial, row in zip(study.trials, ([1, 2, 3, 4], [4, 3, np.nan, 1]), strict=True):
         for number, target in enumerate(space):
-            np.testing.assert_equal(trial.row[new.index({**target, "wind": 5.0})], row[number])
+            np.testing.assert_equal(trial.row[new.find({**target, "wind": 5.0})], row[number])
     assert study.trials[0].context == {"wind": 5.0, "ground": "road", "mass": 1.0}
-    assert study.trials[0].index == new.index(study.trials[0].context)
+    assert study.trials[0].index == new.find(study.trials[0].context)
     assert study.ask().context["mass"] in (1.0, 2.0, 4.0)
 
 

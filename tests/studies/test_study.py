@@ -39,8 +39,8 @@ from sdmbtl.studies import (
     TimeLimit,
     store,
 )
-from sdmbtl.studies.directory import open_or_create_store
 from sdmbtl.studies.doctor import examine
+from sdmbtl.studies.store import open_store
 from sdmbtl.training import Failure, tasks
 from sdmbtl.training.ppo.jax_env import JaxEnvPPO
 
@@ -224,7 +224,7 @@ def test_making_a_study_twice_at_once_keeps_the_first(tmp_path):
     """The second process has looked before the first one made it."""
     first = Study.open(tmp_path / "study", space=SPACE)
     first.ask()
-    open_or_create_store(tmp_path / "study", 0.0, first.configuration, None)
+    open_store(tmp_path / "study", 0.0, dict)
     assert len(Study.open(tmp_path / "study").trials) == 1
 
 
@@ -825,7 +825,7 @@ def test_portfolio_of_a_study(finished, tmp_path):
     assert loaded.choose(target).policy == int(means.argmax())
     env = loaded.make_env(target)
     observation, _ = env.reset(seed=0)
-    assert loaded.act(target, observation) in (0, 1)
+    assert loaded.policy_for(target).act(observation) in (0, 1)
 
 
 def test_portfolio_of_policies_trained_elsewhere(tmp_path):

@@ -5,7 +5,7 @@ import pytest
 
 from sdmbtl.environments import FactoryFamily
 from sdmbtl.policies import MlpPolicy
-from sdmbtl.testing.trainers import check_trainer, trainer_checks
+from sdmbtl.testing.trainers import trainer_checks
 from sdmbtl.training import Evaluation, Trainer, Training, make_trainer
 
 PPO = {
@@ -67,8 +67,6 @@ class Drawn(Trainer):
 
 
 def test_a_trainer_that_draws_its_policies_is_found_out():
-    with pytest.raises(AssertionError, match="must give what"):
-        check_trainer(Drawn)
     found = {}
     for check in trainer_checks():
         try:

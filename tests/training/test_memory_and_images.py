@@ -7,7 +7,7 @@ from gymnasium import spaces
 
 from sdmbtl import ContextSpace
 from sdmbtl.environments import FactoryFamily, make_family
-from sdmbtl.errors import PortfolioError, TrainerError
+from sdmbtl.errors import TrainerError
 from sdmbtl.policies import policy_bytes, policy_from_bytes
 from sdmbtl.portfolio import Member, Portfolio
 from sdmbtl.training import TrainingJob, make_trainer
@@ -110,8 +110,6 @@ def test_memory_is_kept_apart_for_each_episode():
             assert action == actor.act(observation) == exported
             assert state[0] == pytest.approx(own, abs=1e-5)
             observation, *_ = env.step(action)
-    with pytest.raises(PortfolioError, match="reset"):
-        portfolio.act({"unused": 0.0}, observation)
 
 
 def test_a_plain_parent_and_compiled_environments_are_refused():

@@ -164,20 +164,6 @@ class TestLatex:
         assert r"    {[}50\%] & -- \\" in source
 
 
-class TestCsv:
-    def test_whole_table(self):
-        title = small_table().title
-        assert small_table().to_csv() == (
-            'table,f(x),g(y),"h(x,y)",column,mean,half_width,published,bold,shaded\n'
-            f"{title},constant,linear,l1,random,0.7011,0.0002,,false,true\n"
-            f"{title},constant,linear,l1,m/gp-mbtl,0.7184,0.001,0.7168,false,true\n"
-            f"{title},linear,linear,non-distance,random,,,,false,false\n"
-            f"{title},linear,linear,non-distance,m/gp-mbtl,-0.12345,0.1,0.5,true,false\n"
-            f"{title},Aggregated,,,random,-1e-05,,,false,false\n"
-            f"{title},Aggregated,,,m/gp-mbtl,1.0,,0.8714,false,false\n"
-        )
-
-
 def test_rows_must_fit():
     for row in (TableRow(("r",), (None,)), TableRow((), (None, None))):
         with pytest.raises(BenchmarkError, match="Row 1 of table 'T'"):

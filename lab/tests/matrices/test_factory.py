@@ -15,9 +15,7 @@ from sdmbtl.training import TrainingJob, make_trainer
 from sdmbtl.training.ppo.jax_env import JaxEnvPPO
 from sdmbtl.transfer.storage import load_arrays, save_arrays
 from sdmbtl_lab.matrices import factory, load_matrix, units
-from sdmbtl_lab.matrices.matrix_factory import MatrixFactory
-from sdmbtl_lab.matrices.matrix_recipe import MatrixRecipe
-from sdmbtl_lab.matrices.matrix_units import MatrixUnit
+from sdmbtl_lab.matrices.matrix_factory import MatrixFactory, MatrixRecipe, MatrixUnit
 from sdmbtl_lab.matrices.units import ATTEMPTS, KIND, Rows
 
 

@@ -60,8 +60,8 @@ def distill(
     """
     from sdmbtl.portfolio.network import read_record
     from sdmbtl.studies import Study
-    from sdmbtl.studies.directory import has_database
     from sdmbtl.studies.networks import distill_study, network_path
+    from sdmbtl.studies.store import has_database
 
     knowledge = _check_context(context)
     with stoppable("Interrupted. The same command continues.") as signals:

@@ -114,7 +114,7 @@ def open_portfolio(path: Path, *, trust: bool) -> tuple[Portfolio, bool]:
     """
     from sdmbtl.portfolio import Portfolio
     from sdmbtl.studies import Study
-    from sdmbtl.studies.directory import has_database
+    from sdmbtl.studies.store import has_database
 
     if has_database(path):
         study = Study.open(path, trust=trust)

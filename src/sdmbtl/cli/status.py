@@ -150,7 +150,7 @@ def _print_commands(commands: Mapping[str, str]) -> None:
 
 def _show_targets(study: Study, *, as_json: bool) -> None:
     """List the targets in the order of a row, with the best policy on each."""
-    from sdmbtl.studies.tables import best_policies
+    from sdmbtl.studies.evaluation import best_policies
 
     listed = best_policies(study)
     if as_json:
@@ -180,7 +180,7 @@ def _show_structure(study: Study, *, as_json: bool) -> None:
     if as_json:
         slopes = None if detection.slopes is None else detection.slopes.to_dict()
         about = {"path": str(study.path), "policies": len(rows), "targets": len(rows.space)}
-        print_json({**about, **detection.to_dict(), "slopes": slopes})
+        print_json({**about, **vars(detection), "slopes": slopes})
         return
     lines = [f"Detected structure: {detection.structure}"]
     for criterion in detection.criteria:

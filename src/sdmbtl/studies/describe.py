@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from sdmbtl.portfolio.network import NetworkRecord
-from sdmbtl.studies.baseline import Baseline
+from sdmbtl.studies.networks import Baseline
 from sdmbtl.studies.snapshot import PolicySnapshot, StudySnapshot
 from sdmbtl.wording import (
     counted,
@@ -16,6 +16,8 @@ from sdmbtl.wording import (
     duration,
     gain_figure,
     gain_text,
+    html_lines,
+    html_table,
     level_figure,
     whole_percent,
 )
@@ -162,12 +164,11 @@ def problem_lines(snapshot: StudySnapshot) -> list[str]:
         "Environments changed": snapshot.environment_changes,
         "Extended": snapshot.extensions,
     }
-    return lines + [
-        f"{word} after {counted(event['policies'], 'policy', 'policies')}: "
-        f"{'; '.join(event['changes'])}"
-        for word, events in changed.items()
-        for event in events
-    ]
+    for what, events in changed.items():
+        for event in events:
+            after = counted(event["policies"], "policy", "policies")
+            lines.append(f"{what} after {after}: {'; '.join(event['changes'])}")
+    return lines
 
 
 def policy_problems(policy: PolicySnapshot) -> list[str]:
@@ -254,3 +255,21 @@ def _listed(policies: Sequence[PolicySnapshot]) -> str:
     which = ", ".join(str(policy.trial.id) for policy in policies[:MOST_LISTED])
     more = ", …" if len(policies) > MOST_LISTED else ""
     return f"{'policy' if len(policies) == 1 else 'policies'} {which}{more}"
+
+
+def study_html(snapshot: StudySnapshot) -> str:
+    """Return the status and a table of the policies, for a notebook."""
+    rows = [
+        (
+            policy.trial.id,
+            policy.trained_on,
+            policy.trial.status,
+            level_figure(policy.performance, policy.coverage),
+            gain_figure(policy.gain, snapshot.known_span),
+            policy.trial.reason,
+        )
+        for policy in snapshot.rounds
+    ]
+    level = "mean best return" if snapshot.known_span is None else "coverage"
+    table = html_table(["policy", "trained on", "status", level, "gain", "why"], rows)
+    return html_lines(snapshot.path, status_lines(snapshot)) + (table if rows else "")
