@@ -35,6 +35,12 @@ def test_a_finished_policy_is_a_row_of_a_table(study, trial):
     assert len(row) <= 80
 
 
+def test_a_gain_has_its_sign(study, trial):
+    progress = RunProgress(study)
+    progress._performance = study.performance + 25  # an estimate that was too high
+    assert progress.take(Event("finished", trial))[0].endswith("  -5.0")
+
+
 def test_warnings_failures_and_losses_are_marked(study, trial):
     run = replace(trial.run, errors=("boom",), lost=("it hung",))
     broken = trial.updated(run=run)
