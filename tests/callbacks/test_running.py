@@ -30,7 +30,7 @@ PENDULUM = [
     *("--selector", "m/gp-mbtl"),
 ]
 
-TRAINING = re.compile(r"[\d,]+/5,120 steps")
+TRAINING = re.compile(r"[\d,]+/5,120")
 
 
 @pytest.fixture
@@ -71,7 +71,8 @@ def test_a_terminal_is_drawn_all_the_time(folder):
     drawn = [(when, text) for when, text in pieces if " elapsed" in text]
     text = "".join(text for _, text in drawn)
     assert len(set(TRAINING.findall(text))) >= 3
-    assert re.search(r"[\d,]+ steps/s  return -[\d.]+", text)
+    assert re.search(r"/5,120  return -[\d.]+", text)
+    assert re.search(r"[\d,]+ steps/s", text)
     seconds = drawn[-1][0] - drawn[0][0]
     assert text.count(" elapsed") >= seconds / 2
     everything = "".join(text for _, text in pieces)
@@ -117,7 +118,7 @@ def test_logging_has_a_line_now_and_then(tmp_path, caplog):
             time.sleep(0.05)
 
     open_small(tmp_path / "study").run(budget=1, log_every=0.01, callbacks=[wait])
-    assert any("/4,096 steps" in record.message for record in caplog.records)
+    assert any("/4,096 " in record.message for record in caplog.records)
 
 
 def test_without_a_terminal_a_notebook_shows_lines_or_whoever_is_told_to(

@@ -32,8 +32,9 @@ def test_policies_and_next_commands(command, trained):
     assert table.split()[:4] == ["#", "trained", "on", "from"]
     assert [line[0] for line in table.splitlines()[1:] if line[0] != " "] == ["0", "1", "2"]
     steps = command.json("status", path)
-    kinds = f"{steps['training_steps']:,} training, {steps['evaluation_steps']:,} evaluation"
-    assert f"3 policies, {steps['steps']:,} steps ({kinds})" in " ".join(summary.split())
+    kinds = f"{steps['training_steps']:,} of training, {steps['evaluation_steps']:,} of evaluation"
+    assert f"3 policies, {steps['steps']:,} steps" in summary
+    assert f"Steps: {kinds}." in summary
     assert steps["evaluation_steps"] > 0
     assert "Why policy 2: " in summary
     assert f"sdmbtl portfolio {path} --export OUT" in commands

@@ -96,7 +96,7 @@ class TestCoverage:
         portfolio = on_line(
             *(np.repeat([row], 500, axis=0).T for row in rows), return_range=(-2, 8)
         )
-        summary = "3 policies, 4 targets: coverage 55.0 %, expected mean return 3.5"
+        summary = "3 policies, 4 targets: expected coverage 55.0 %, mean return 3.5"
         assert repr(portfolio) == f"Portfolio({summary})"
         assert portfolio.describe().splitlines() == [
             summary,

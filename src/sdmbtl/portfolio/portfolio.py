@@ -545,10 +545,10 @@ class Portfolio:
 
     def _summary(self) -> str:
         share = self.share(self.mean_return)
-        coverage = "" if share is None else f"coverage {coverage_text(share)}, "
+        coverage = "expected " if share is None else f"expected coverage {coverage_text(share)}, "
         policies = counted(len(self), "policy", "policies")
         targets = counted(len(self.space), "target")
-        return f"{policies}, {targets}: {coverage}expected mean return {self.mean_return:.4g}"
+        return f"{policies}, {targets}: {coverage}mean return {self.mean_return:.4g}"
 
 
 def _episode_variance(returns: Sequence[NDArray[np.float64]]) -> float | None:
