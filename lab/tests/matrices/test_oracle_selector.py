@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from sdmbtl import ContextSpace
@@ -26,7 +26,6 @@ def brute_force(returns, rounds):
     return chosen
 
 
-@settings(max_examples=40, deadline=None)
 @given(st.integers(0, 10_000), st.integers(1, 4), st.booleans())
 def test_lazy_gains_choose_what_brute_force_chooses(seed, trials, ties):
     rng = np.random.default_rng(seed)
