@@ -19,11 +19,11 @@ KILLED = -signal.SIGKILL
 @pytest.mark.parametrize(
     ("stage", "number"),
     [
-        ("asked", 1),
         ("training", 4),  # at the end of the second
-        ("trained", 1),
-        ("evaluating", 3),
-        ("finished", 2),
+        *(
+            pytest.param(*when, marks=pytest.mark.slow)
+            for when in (("asked", 1), ("trained", 1), ("evaluating", 3), ("finished", 2))
+        ),
     ],
 )
 def test_killed_and_resumed(stage, number, tmp_path, run_script, reference):
@@ -49,6 +49,7 @@ def test_killed_while_writing(tmp_path, run_script, reference):
     assert outcome(study) == reference
 
 
+@pytest.mark.slow
 def test_killed_again_and_again(tmp_path, run_script, reference):
     path = tmp_path / "study"
     for stage in ("training", "saving", "finished"):
