@@ -4,7 +4,7 @@ import shutil
 
 import numpy as np
 import pytest
-from small_study import REGIONS, TRAINER, open_small
+from small_study import REGIONS, TRAINER
 
 from sdmbtl import ContextSpace
 from sdmbtl.contexts import Source
