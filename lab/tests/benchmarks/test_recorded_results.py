@@ -101,6 +101,7 @@ def test_with_noise_from_nothing(noise):
     made_again(3, noise, SELECTORS)
 
 
+@pytest.mark.slow
 def test_real_matrices_from_nothing():
     result = BenchmarkResult.load(RESULTS / "real.json")
     assert tuple(problem.name for problem in result.problems) == matrix_names()

@@ -102,7 +102,9 @@ class TestTheSameHoweverItGoes:
         assert content == reference.bytes
         assert len(done) == 6
 
-    @pytest.mark.parametrize(("stage", "number"), [("unit", 3), ("card", 0)])
+    @pytest.mark.parametrize(
+        ("stage", "number"), [("unit", 3), pytest.param("card", 0, marks=pytest.mark.slow)]
+    )
     def test_killed_and_resumed(self, stage, number, tmp_path, recipe, reference, killed):
         path = tmp_path / "m"
         finished = killed(path, stage, number)
@@ -134,6 +136,7 @@ class TestTheSameHoweverItGoes:
         assert content == reference.bytes
         assert all(label.startswith("seed 1") for label in done)
 
+    @pytest.mark.slow
     def test_stable_baselines(self, tmp_path):
         space = ContextSpace(length=[0.3, 0.8])
         family = make_family("CartPole", space=space)
@@ -288,6 +291,7 @@ class TestFailures:
         assert "another directory" in message
         assert [p.name for p in path.rglob("*.npz")] == ["00000.npz"]
 
+    @pytest.mark.slow
     def test_a_worker_that_dies(self, begun, recipe, monkeypatch):
         for name in ("00000", "00004"):
             (begun / f"rows/seed-0/{name}.npz").unlink()
