@@ -195,6 +195,7 @@ def test_interrupted_while_processes_share_an_evaluation(tmp_path, monkeypatch, 
     assert outcome(study) == outcome(alone)
 
 
+@pytest.mark.slow
 def test_killed_while_processes_share_an_evaluation(tmp_path, run_script, alone):
     troubles = tmp_path / "troubles.json"
     killed = run_script("killed_evaluation.py", tmp_path / "study", troubles)
