@@ -25,7 +25,6 @@ PAGES_SLOW = {
     "docs/environments.md": 1,
     "docs/command-line.md": 26,
     "docs/deploy.md": 4,
-    "docs/report.md": 0,
     "docs/own-training.md": 4,
     "docs/faq.md": 0,
     "docs/reproducing.md": 2,
@@ -38,6 +37,7 @@ PAGES_SLOW = {
 }
 #: Pages whose blocks other tests run, and one that notes that its code is not run.
 ELSEWHERE = {
+    "docs/report.md": "tests/report/test_documentation.py",
     "docs/jax.md": "tests/environments/test_jax_adapters.py",
     "docs/vector-environments.md": "tests/environments/test_vector_env.py",
     "docs/recipes.md": "tests/environments/test_recipes.py, tests/callbacks/test_recipes.py",
@@ -140,8 +140,6 @@ def test_a_page_runs(page, folder, capsys):
 @pytest.mark.slow
 @pytest.mark.parametrize("page", PAGES_SLOW)
 def test_a_slow_page_runs(page, folder):
-    if page == "docs/report.md":  # shows the study of the command line's page
-        run_page("docs/command-line.md", folder)
     assert run_page(page, folder)[1] == PAGES_SLOW[page]
 
 

@@ -2,13 +2,11 @@
 
 import os
 import signal
-import threading
 
 import pytest
 from small_study import open_small, outcome
 
 from sdmbtl import SdmbtlError
-from sdmbtl.errors import StudyError
 from sdmbtl.selectors.trial import TrainingRun
 from sdmbtl.studies import Study
 from sdmbtl.studies.doctor import examine, repair
@@ -94,24 +92,6 @@ def test_a_faulty_callback_loses_nothing(tmp_path, reference, caplog):
     assert record.levelname == "WARNING"
     assert "faulty failed at the stage 'asked'. The run continues" in record.message
     assert "ZeroDivisionError: asked" in caplog.text
-
-
-def test_only_one_process_at_a_time(tmp_path):
-    path = tmp_path / "study"
-    inside, messages = threading.Event(), []
-
-    def meanwhile(event):
-        if event.stage == "asked" and not inside.is_set():
-            inside.set()
-            try:
-                Study.open(path).run(budget=1)
-            except StudyError as error:
-                messages.append(str(error))
-            messages.append(Study.open(path).status()["pending"])
-
-    open_small(path).run(budget=1, callbacks=[meanwhile])
-    assert f"Another process (number {os.getpid()} on" in messages[0]
-    assert messages[1] == 1  # looking is allowed
 
 
 @pytest.mark.parametrize(
