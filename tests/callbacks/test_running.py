@@ -66,6 +66,7 @@ def run_on_terminal(command, folder):
     return pieces
 
 
+@pytest.mark.slow
 def test_a_terminal_is_drawn_all_the_time(folder):
     pieces = run_on_terminal([*PENDULUM, "--steps", "5120"], folder)
     text = "".join(piece for piece in pieces if " elapsed" in piece)
