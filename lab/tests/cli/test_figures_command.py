@@ -1,8 +1,11 @@
 """`sdmbtl lab figures`."""
 
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
+
+from sdmbtl_lab.benchmarks import BenchmarkResult
 
 ROOT = Path(__file__).parents[3]
 
@@ -36,9 +39,11 @@ def test_the_figures_of_a_data_set(command, tmp_path, kind, begins):
 
 
 def test_the_figures_of_a_benchmark_as_json(command, tmp_path):
-    given = [ROOT / "results" / "real.json", "--data", "", "--format", "png", "-o", tmp_path]
+    result = BenchmarkResult.load(ROOT / "results" / "real.json")
+    replace(result, problems=result.problems[:2]).save(tmp_path / "real.json")
+    given = [tmp_path / "real.json", "--data", "", "--format", "png", "-o", tmp_path]
     figures = command.json("figures", *given)["figures"]
-    names = {"choices", "curves", "intervals", "policies-to-epsilon", "score"}
+    names = {"curves", "intervals", "policies-to-epsilon", "score"}
     assert {Path(figure["file"]) for figure in figures} == set(tmp_path.glob("*.png"))
     assert {path.stem for path in tmp_path.glob("*.png")} == {f"{name}-real" for name in names}
     assert all(figure["caption"] for figure in figures)

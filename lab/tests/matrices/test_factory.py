@@ -102,9 +102,8 @@ class TestTheSameHoweverItGoes:
         assert content == reference.bytes
         assert len(done) == 6
 
-    @pytest.mark.parametrize(
-        ("stage", "number"), [("unit", 3), pytest.param("card", 0, marks=pytest.mark.slow)]
-    )
+    @pytest.mark.slow
+    @pytest.mark.parametrize(("stage", "number"), [("unit", 3), ("card", 0)])
     def test_killed_and_resumed(self, stage, number, tmp_path, recipe, reference, killed):
         path = tmp_path / "m"
         finished = killed(path, stage, number)
