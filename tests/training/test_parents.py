@@ -36,7 +36,7 @@ def test_steps_of_a_job_come_first():
 def test_the_learning_rate_falls_over_the_steps_of_the_job():
     job = TrainingJob(SPACE.targets[:1], 0, steps=6144)
     falling, same, constant = (
-        policy_bytes(cartpole(**options).train([job])[0].policy)
+        policy_bytes(cartpole(eval_episodes=0, **options).train([job])[0].policy)
         for options in (
             {"anneal_lr": True},
             {"anneal_lr": True, "total_timesteps": 2048},
