@@ -52,6 +52,7 @@ def test_a_told_student_does_what_the_policy_for_the_context_does(kind):
         assert ACTIONS[kind].contains(action) or kind == "one choice"
 
 
+@pytest.mark.slow
 def test_a_hidden_student_finds_the_context_out_by_one_step():
     kind = "one choice"
     distiller = Distiller(two_teachers(kind), sides(kind), "hidden", seed=1)
