@@ -128,10 +128,13 @@ def test_an_unknown_view(command, trained):
 
 
 @pytest.mark.parametrize(
-    ("selector", "known"),
-    [("auto", None), ("generalist-first", (0.0, 500.0)), ("m/gp-mbtl", (0.0, 500.0))],
+    ("selector", "known", "value"),
+    [
+        ("auto", None, 1e100),
+        ("generalist-first", (0.0, 500.0), 5e-324),
+        ("m/gp-mbtl", (0.0, 500.0), -1e100),
+    ],
 )
-@pytest.mark.parametrize("value", [5e-324, -1e100, 1e100])
 def test_extreme_returns_stop_no_command(command, tmp_path, selector, value, known):
     rows = np.random.default_rng(0).uniform(0.0, 0.9, size=(6, 16))
     rows[:, 0] = value

@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from portfolio_makers import LINE, SPACE, member, on_line, some_portfolio
 
@@ -25,7 +25,6 @@ def ends():
 
 
 @given(weights=st.lists(st.floats(0.0, 1.0), min_size=12, max_size=12).filter(any))
-@settings(max_examples=25, deadline=None)
 def test_a_distribution_has_the_policy_with_the_highest_mean(weights):
     portfolio = some_portfolio()
     choice = portfolio.choose(weights=weights)

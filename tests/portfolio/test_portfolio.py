@@ -5,7 +5,7 @@ import math
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from portfolio_makers import (
     LINE,
@@ -151,7 +151,6 @@ class TestSmallest:
         with pytest.raises(PortfolioError, match="'tolerance' must be a finite number >= 0"):
             on_line([1.0] * 4).smallest(-1)
 
-    @settings(max_examples=50, deadline=None)
     @given(
         st.lists(
             st.lists(st.sampled_from([0.0, 1.0, 2.0]), min_size=5, max_size=5),
