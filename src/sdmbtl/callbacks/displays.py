@@ -101,7 +101,7 @@ def make_displays(
     if logger.isEnabledFor(logging.INFO):
         displays.append(LineDisplay(progress_of_run(), logger.info, log_every))
     is_shown = progress is True or (progress == "auto" and not displays)
-    displays.append(LiveFile(progress_of_run(), study.path))
+    displays.append(LiveFile(progress_of_run(), study.store.path.parent))
     if not is_shown:
         return displays
     if sys.stderr.isatty() and find_spec("rich") is not None:

@@ -310,7 +310,9 @@ class Range:
         check_float("high", self.high, error=ContextError)
         check_int("levels", self.levels, low=1, high=MAX_COUNT, error=ContextError)
         if self.scale not in Dimension.scales:
-            raise ContextError(f"A range is 'linear' or 'log'. Got {self.scale!r} instead.")
+            raise ContextError(
+                f"The 'scale' of a range must be 'linear' or 'log'. Got {self.scale!r} instead."
+            )
         if self.low > self.high or (self.low == self.high and self.levels > 1):
             raise ContextError(
                 f"A range of {self.levels} levels needs low < high. "
