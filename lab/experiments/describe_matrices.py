@@ -1,8 +1,8 @@
-"""Write docs/matrices.md, its figures and results/anatomy.json from the transfer matrices.
+"""Write docs/research/data, figures and results/anatomy.json from the transfer matrices.
 
 python lab/experiments/describe_matrices.py             # the shipped ones: a minute
 python lab/experiments/describe_matrices.py PATH...     # others
-python lab/experiments/describe_matrices.py --check     # fail if the page is out of date
+python lab/experiments/describe_matrices.py --check     # fail if a page is out of date
 """
 
 from __future__ import annotations
@@ -35,11 +35,11 @@ MEANINGS = {
     "Acrobot": "minus the number of steps until the tip is up, at worst -500",
     "MountainCar": "minus the number of steps until the car is on the hill",
     "Traffic": "the mean over the controlled vehicles of speed, less standing, less CO2 (see "
-    "[traffic.md](traffic.md))",
+    "[Traffic](../../examples/traffic.md))",
     "Crop": "the value of the grain less the costs of nitrogen, water and each application, in "
-    "$/ha (see [crop.md](crop.md))",
+    "$/ha (see [Crop](../../examples/crop.md))",
     "CropPlanning": "the same over 19 years of one crop and sowing week a year, in 1,000 $/ha (see "
-    "[crop.md](crop.md))",
+    "[Crop](../../examples/crop.md))",
     "BipedalWalker": "the way walked, minus the cost of the motors, minus 100 for a fall",
 }
 #: Family -> a return above which a policy is able to do something, and what.
@@ -91,16 +91,16 @@ def _short_card(dataset: TransferDataset) -> dict[str, Any]:
 # -- the document ----------------------------------------------------------------------------
 
 
-def document(results: list[dict[str, Any]]) -> str:
-    """Return the text of docs/matrices.md."""
-    parts = [
-        INTRODUCTION.format(example=results[0]["anatomy"]["name"]).strip(),
-        "## Summary",
-        summary_table([result["anatomy"] for result in results]),
-    ]
-    for result in results:
-        parts += section(result["card"], result["anatomy"], result["able"])
-    return "\n\n".join(parts) + "\n"
+def documents(results: list[dict[str, Any]]) -> dict[str, str]:
+    """Return the text of each page of docs/research/data, by its name."""
+    found = [result["anatomy"] for result in results]
+    names = [one["name"] for one in found]
+    index = INTRODUCTION.format(summary=summary_table(found), pages="\n".join(names))
+    pages = {
+        result["anatomy"]["name"]: section(result["card"], result["anatomy"], result["able"])
+        for result in results
+    }
+    return {"index": index, **pages}
 
 
 def summary_table(found: list[dict[str, Any]]) -> str:
@@ -112,7 +112,7 @@ def summary_table(found: list[dict[str, Any]]) -> str:
         few, shares = one["few_policies"], one["shares"]
         k = few["margin_round"] - 1
         cells = [
-            f"[{one['name']}](#{one['name']})",
+            f"[{one['name']}]({one['name']}.md)",
             f"{one['size']['contexts']} in {len(one['size']['dimensions'])}D",
             str(one["size"]["seeds"]),
             ", ".join(f"{100 * share:.0f} %" for share in shares.values()),
@@ -128,8 +128,8 @@ def summary_table(found: list[dict[str, Any]]) -> str:
     return markdown_table(heads, rows)
 
 
-def section(card: dict[str, Any], found: dict[str, Any], able: dict[str, Any] | None) -> list[str]:
-    """Return the parts of the document about one data set."""
+def section(card: dict[str, Any], found: dict[str, Any], able: dict[str, Any] | None) -> str:
+    """Return the page about one data set."""
     name = found["name"]
     lines = card_lines(card, found)
     if able is not None:
@@ -139,13 +139,16 @@ def section(card: dict[str, Any], found: dict[str, Any], able: dict[str, Any] | 
                 **able, share=100 * able["policies"] / able["of"]
             )
         )
-    return [
-        f"## {name}",
+    alternative = "maps, curves, matrix, two seeds and few policies"
+    parts = [
+        f"# {name}",
         "\n".join(f"- {line}" for line in lines),
         dimension_table(found),
         few_policies_table(found),
-        f"![{name}: maps, curves, matrix, two seeds and few policies](figures/matrix-{name}.png)",
+        f"![{name}: {alternative}](../../figures/matrix-{name}.png)",
+        "[Meaning of the numbers and of the figure](index.md#numbers)",
     ]
+    return "\n\n".join(parts) + "\n"
 
 
 def card_lines(card: dict[str, Any], found: dict[str, Any]) -> list[str]:
@@ -262,18 +265,21 @@ def main(arguments: Sequence[str] | None = None) -> None:
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
     parser.add_argument("data", nargs="*", help="names or paths; all that ship if left out")
     parser.add_argument("--out", type=Path, default=ROOT, help="write docs and results below this")
-    parser.add_argument("--check", action="store_true", help="fail if the page is out of date")
+    parser.add_argument("--check", action="store_true", help="fail if a page is out of date")
     given = parser.parse_args(arguments)
-    page, kept = given.out / "docs" / "matrices.md", given.out / "results" / "anatomy.json"
+    pages, kept = given.out / "docs" / "research" / "data", given.out / "results" / "anatomy.json"
     if given.check:
-        if page.read_text() != document(json.loads(kept.read_text())):
-            sys.exit(f"{page} does not match {kept}. Run: make tables")
+        for name, text in documents(json.loads(kept.read_text())).items():
+            if (pages / f"{name}.md").read_text() != text:
+                sys.exit(f"{pages / name}.md does not match {kept}. Run: make tables")
         return
-    results = measure_all(given.data or matrix_names(), page.parent / "figures")
+    results = measure_all(given.data or matrix_names(), given.out / "docs" / "figures")
     kept.parent.mkdir(parents=True, exist_ok=True)
     lines = ",\n".join(json.dumps(result, separators=(",", ":")) for result in results)
     kept.write_text(f"[\n{lines}\n]\n")
-    page.write_text(document(json.loads(kept.read_text())))
+    pages.mkdir(parents=True, exist_ok=True)
+    for name, text in documents(json.loads(kept.read_text())).items():
+        (pages / f"{name}.md").write_text(text)
 
 
 if __name__ == "__main__":

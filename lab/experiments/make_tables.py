@@ -1,4 +1,4 @@
-"""Write the tables in README.md and docs/*.md from results/.
+"""Write the tables in README.md and docs/ from results/.
 
 python lab/experiments/make_tables.py                # or: make tables
 python lab/experiments/make_tables.py --check        # fail if a page is out of date
@@ -490,7 +490,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     if given.show:
         print(TABLES[given.show]())
         return
-    for path in (ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))):
+    for path in (ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))):
         before = path.read_text()
         after = fill(before)
         if before != after and given.check:

@@ -155,7 +155,7 @@ def first_table(comparison: Comparison) -> str:
         bold = [e is not None and e.mean == top for e, top in zip(estimates, best, strict=True)]
         cells = [f"**{c}**" if b else c for c, b in zip(cells, bold, strict=True)]
         rows.append([FIRST_TITLES[name], *cells])
-    return markdown_table([f"Coverage in %, {end} units of steps", *FIRST_DATA], rows)
+    return markdown_table(["Coverage in %, same number of steps", *FIRST_DATA], rows)
 
 
 def lead_table(comparison: Comparison) -> str:

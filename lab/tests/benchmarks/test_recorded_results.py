@@ -140,7 +140,7 @@ def test_pages_match_the_results():
 
 
 def test_commands_of_the_results_page(command):
-    page = (ROOT / "docs" / "results.md").read_text()
+    page = (ROOT / "docs" / "research" / "single-contexts.md").read_text()
     (block,) = re.findall(r"```console\n(.*?)```", page, flags=re.DOTALL)
     for line in block.splitlines():
         program, _, *arguments = line.split()

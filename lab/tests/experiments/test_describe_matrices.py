@@ -1,4 +1,4 @@
-"""The page about the transfer matrices shows what their cards and the results say."""
+"""The pages about the transfer matrices agree with their cards and the results."""
 
 import json
 
@@ -63,8 +63,9 @@ def written(tmp_path_factory):
 
 
 def test_the_card_is_described(written):
-    text = (written / "docs" / "matrices.md").read_text()
-    walker, cart = text.split("\n## walker\n")[1].split("\n## cart\n")
+    pages = written / "docs" / "research" / "data"
+    walker, cart = ((pages / f"{name}.md").read_text() for name in ("walker", "cart"))
+    assert (walker.splitlines()[0], cart.splitlines()[0]) == ("# walker", "# cart")
     for line in (
         "- **Environment:** BipedalWalker (mode x).",
         "- **Contexts:** 6, `friction` 0.5 to 4 in 3 values, `scale` 6 to 48 in 2 values.",
@@ -75,7 +76,8 @@ def test_the_card_is_described(written):
         "- **Cost:** 2.5 hours of CPU time for training (1,234,567 steps), 90 seconds for "
         "evaluation; 2 trained again with another seed.",
         "- **Made with:** Python 3.12.1 (x86_64), numpy 2.0.",
-        "![walker: maps, curves, matrix, two seeds and few policies](figures/matrix-walker.png)",
+        "![walker: maps, curves, matrix, two seeds and few policies]"
+        "(../../figures/matrix-walker.png)",
     ):
         assert line in walker.splitlines()
     assert "minus the cost of the motors" in walker
@@ -89,10 +91,10 @@ def test_the_card_is_described(written):
 
 
 def test_numbers_are_those_of_the_result_file(written):
-    text = (written / "docs" / "matrices.md").read_text()
+    text = (written / "docs" / "research" / "data" / "index.md").read_text()
     walker, _ = json.loads((written / "results" / "anatomy.json").read_text())
     found = walker["anatomy"]
-    (row,) = [line for line in text.splitlines() if line.startswith("| [walker](#walker)")]
+    (row,) = [line for line in text.splitlines() if line.startswith("| [walker](walker.md)")]
     few = found["few_policies"]
     assert f"| {few['oracle'][5]:.3f} | {few['random'][5]:.3f} | {few['margin']:.3f}" in row
     assert "| 6 in 2D | 2 |" in row
@@ -108,7 +110,7 @@ def test_figures_are_there(written):
 
 def test_a_page_that_is_out_of_date_is_noticed(written):
     script("--check", "--out", written)
-    page = written / "docs" / "matrices.md"
+    page = written / "docs" / "research" / "data" / "walker.md"
     text = page.read_text()
     page.write_text(text.replace("1.2 %", "99 %"))
     with pytest.raises(SystemExit, match="does not match"):
