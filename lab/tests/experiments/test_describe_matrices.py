@@ -68,26 +68,19 @@ def test_the_card_is_described(written):
     assert (walker.splitlines()[0], cart.splitlines()[0]) == ("# walker", "# cart")
     for line in (
         "- **Environment:** BipedalWalker (mode x).",
-        "- **Contexts:** 6, `friction` 0.5 to 4 in 3 values, `scale` 6 to 48 in 2 values.",
-        "- **Training:** trainer `sb3`, 60,000 steps for each policy, which is 1.2 % of the "
-        "paper's 5,000,000.",
-        "- **Evaluation:** 3 episodes for each policy on each context.",
-        "- **Seeds:** 2; each context was trained on 2 times.",
-        "- **Cost:** 2.5 hours of CPU time for training (1,234,567 steps), 90 seconds for "
-        "evaluation; 2 trained again with another seed.",
-        "- **Made with:** Python 3.12.1 (x86_64), numpy 2.0.",
-        "![walker: maps, curves, matrix, two seeds and few policies]"
-        "(../../figures/matrix-walker.png)",
+        "- **Contexts:** 6, with 2 seeds: `friction` 0.5 to 4 in 3 values, `scale` 6 to 48 in 2 values.",
+        "- **Training:** `sb3`, 60,000 steps for each policy, 1.2 % of the paper's 5,000,000. "
+        "3 episodes for each policy on each context.",
+        "- **Cost:** 2.5 hours of CPU time for training, 90 seconds for evaluation; 2 trained again "
+        "with another seed.",
+        "![The transfer matrix of walker](../../figures/matrix-walker.png)",
     ):
         assert line in walker.splitlines()
     assert "minus the cost of the motors" in walker
-    walk = "- **Policies that walk:** 9 of 12 (75 %), with a return above 200 in their own context."
+    walk = "- **Policies that walk** in their own context, with a return above 200: 9 of 12 (75 %)."
     assert walk in walker.splitlines()
     assert "**Policies that" not in cart
-    assert "500,000 steps for each policy, which is 10 % of the paper's 5,000,000. Multi" in cart
-    assert "trained on all 6, with the steps of 3 policies." in cart
-    assert "| multi-task, same steps | – |" in cart
-    assert "multi-task, same steps" not in walker
+    assert "500,000 steps for each policy, 10 % of the paper's 5,000,000. " in cart
 
 
 def test_numbers_are_those_of_the_result_file(written):
