@@ -15,6 +15,7 @@ from sdmbtl.cli.output import help_row
 if TYPE_CHECKING:
     from typer._click import Command
 
+
 def command_pages() -> str:
     """Return a section for each panel of `sdmbtl --help`, with a section for each command."""
     panels: dict[str, list[str]] = {}

@@ -138,7 +138,6 @@ def section(card: dict[str, Any], found: dict[str, Any], able: dict[str, Any] | 
     parts = [
         f"# {name}",
         "\n".join(f"- {line}" for line in lines),
-        dimension_table(found),
         f"![The transfer matrix of {name}](../../figures/matrix-{name}.png)",
         "[Legend](index.md#numbers)",
     ]
@@ -188,9 +187,7 @@ def _cost(cost: dict[str, Any]) -> str:
     training, evaluation = (
         _time(cost[f"{part}_cpu_seconds"]) for part in ("training", "evaluation")
     )
-    text = (
-        f"**Cost:** {training} of CPU time for training, {evaluation} for evaluation"
-    )
+    text = f"**Cost:** {training} of CPU time for training, {evaluation} for evaluation"
     again = cost.get("trained_again", 0)
     return f"{text}; {again} trained again with another seed." if again else f"{text}."
 
@@ -199,17 +196,6 @@ def _time(seconds: float) -> str:
     if seconds >= 7200:
         return f"{seconds / 3600:.1f} hours"
     return f"{seconds / 60:.0f} minutes" if seconds >= 120 else f"{seconds:.0f} seconds"
-
-
-def dimension_table(found: dict[str, Any]) -> str:
-    """Return the table of dimensions."""
-    heads = ["dimension", "f", "g", "source below target", "source above target"]
-    rows, gap = [], found["gap"]
-    for d, dimension in enumerate(found["size"]["dimensions"]):
-        effects = [found[part]["main_effects"][d] for part in ("quality", "difficulty")]
-        cells = [f"`{dimension['name']}`", *(f"{e['shape']} {e['swing']:.3f}" for e in effects)]
-        rows.append([*cells, *(f"{gap[side][d]:+.3f}" for side in ("left", "right", "weights"))])
-    return markdown_table([*heads, "weight of distance"], rows, labels=3)
 
 
 def _number(value: float | None, digits: int) -> str:

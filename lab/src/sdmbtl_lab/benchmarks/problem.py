@@ -15,7 +15,7 @@ from sdmbtl.contexts import ContextSpace
 class Problem(ABC):
     """Transfer matrices of one kind: source n is target n.
 
-    A problem of your own needs a name, a space and `matrix`. It is pickled when a benchmark runs
+    Your problem needs a name, a space and `matrix`. It is pickled when a benchmark runs
     in several processes.
     """
 
