@@ -50,7 +50,7 @@ def trainer_settings() -> str:
     ]
     ppo = _table(("setting", "stepped by Python", "compiled by JAX", "meaning"), rows)
     sb3 = [(f"`{s.name}`", _value(s.default), s.meaning) for s in list_settings("sb3")]
-    return f"## Trainer `ppo`\n\n{ppo}\n\n## Trainer `sb3`\n\n{_table(SETTING, sb3)}"
+    return f"### `ppo`\n\n{ppo}\n\n### `sb3`\n\n{_table(SETTING, sb3)}"
 
 
 def selector_settings() -> str:
@@ -61,7 +61,7 @@ def selector_settings() -> str:
     parts, plain = [], []
     shared = {"space", "seed", "sampling"}
     for name in selector_names():
-        factory = make._FACTORIES.get(name)  # noqa: SLF001 (no public listing of factories)
+        factory = make._FACTORIES.get(name)
         if factory is None:
             continue
         meanings = _meanings(factory)
@@ -74,11 +74,10 @@ def selector_settings() -> str:
             parts.append(f"### `{name}`\n\n{_table(SETTING, rows)}")
         else:
             plain.append(f"`{name}`")
-    common = inspect.signature(make._FACTORIES["predictive"]).parameters["sampling"]  # noqa: SLF001
+    common = inspect.signature(make._FACTORIES["predictive"]).parameters["sampling"]
     rows = [("`sampling`", _value(common.default), read_arguments(Selector).get("sampling", ""))]
     return "\n\n".join(
         [
-            "## Selectors",
             "Every selector that chooses by a model takes:",
             _table(SETTING, rows),
             *parts,

@@ -68,11 +68,12 @@ def test_the_card_is_described(written):
     assert (walker.splitlines()[0], cart.splitlines()[0]) == ("# walker", "# cart")
     for line in (
         "- **Environment:** BipedalWalker (mode x).",
-        "- **Contexts:** 6, with 2 seeds: `friction` 0.5 to 4 in 3 values, `scale` 6 to 48 in 2 values.",
+        "- **Contexts:** 6, with 2 seeds: `friction` 0.5 to 4 in 3 values, `scale` 6 to 48 in 2 "
+        "values.",
         "- **Training:** `sb3`, 60,000 steps for each policy, 1.2 % of the paper's 5,000,000. "
         "3 episodes for each policy on each context.",
-        "- **Cost:** 2.5 hours of CPU time for training, 90 seconds for evaluation; 2 trained again "
-        "with another seed.",
+        "- **Cost:** 2.5 hours of CPU time for training, 90 seconds for evaluation; 2 trained "
+        "again with another seed.",
         "![The transfer matrix of walker](../../figures/matrix-walker.png)",
     ):
         assert line in walker.splitlines()
