@@ -34,7 +34,7 @@ extensions = [
 ]
 root_doc = "docs/index"
 include_patterns = [
-    *("CHANGELOG.md", "CONTRIBUTING.md", "SECURITY.md", "docs/**/*.md"),
+    *("CHANGELOG.md", "CONTRIBUTING.md", "SECURITY.md", "docs/*.md", "docs/**/*.md"),
 ]
 exclude_patterns = [".venv", "build", "runs", "src", "lab", "domains", "tests", "results"]
 
