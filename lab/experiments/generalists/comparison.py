@@ -25,10 +25,10 @@ LEAD_MARKS = (2, 4, 8, 12)
 #: What the README's table shows.
 FIRST_DATA = ("Pendulum", "CartPole forces", "CartPole wide")
 FIRST_TITLES = {
-    OURS: "**sdmbtl**, default study",
+    OURS: "**sdmbtl**, defaults",
     "prioritised": "one policy, extra practice where it fails",
-    "multi-task": "one policy that sees the context",
-    "generalist": "one policy on random contexts",
+    "multi-task": "one policy that sees the task's values",
+    "generalist": "one policy on random tasks",
 }
 
 Quantity = Literal["coverage", "worst_tenth", "near_best"]

@@ -56,7 +56,7 @@ def test_an_estimate_is_that_of_students_t():
     assert (found.mean - found.half_width, found.mean + found.half_width) == pytest.approx(
         (low, high)
     )
-    assert str(Estimate(*mean_and_interval([0.5]))) == "0.500"
+    assert str(Estimate(*mean_and_interval([0.5]))) == "50.0"
 
 
 def test_the_lead_is_over_the_best_baseline_at_that_mark():
