@@ -1,4 +1,7 @@
-"""Text that replaces marks in pages: `<!-- NAME, inserted by make docs -->`."""
+"""Text that replaces marks in pages: `<!-- NAME, inserted by make docs -->`.
+
+A line after a mark that begins with `*See ` is for readers of the file, and is replaced too.
+"""
 
 from __future__ import annotations
 
@@ -10,7 +13,7 @@ import tables
 from commands import command_pages
 
 ROOT = Path(__file__).parents[2]
-MARK = re.compile(r"<!-- ([\w.-]+), inserted by make docs -->")
+MARK = re.compile(r"<!-- ([\w.-]+), inserted by make docs -->(?:\n\*See .*\*)?")
 
 
 def overview() -> str:
