@@ -155,8 +155,6 @@ def card_lines(card: dict[str, Any], found: dict[str, Any]) -> list[str]:
         meaning = f"{MEANINGS[family]}; " if family in MEANINGS else ""
         lines.append(f"**Returns:** {meaning}{size['lowest']:.4g} to {size['highest']:.4g}.")
         lines.append(_training(recipe, family))
-    if "cost" in card:
-        lines.append(_cost(card["cost"]))
     return lines
 
 
@@ -181,21 +179,6 @@ def _training(recipe: dict[str, Any], family: str) -> str:
     if paper is not None:
         text += f", {100 * steps / paper:.2g} % of the paper's {paper:,}"
     return f"{text}. {recipe['episodes']} episodes for each policy on each context."
-
-
-def _cost(cost: dict[str, Any]) -> str:
-    training, evaluation = (
-        _time(cost[f"{part}_cpu_seconds"]) for part in ("training", "evaluation")
-    )
-    text = f"**Cost:** {training} of CPU time for training, {evaluation} for evaluation"
-    again = cost.get("trained_again", 0)
-    return f"{text}; {again} trained again with another seed." if again else f"{text}."
-
-
-def _time(seconds: float) -> str:
-    if seconds >= 7200:
-        return f"{seconds / 3600:.1f} hours"
-    return f"{seconds / 60:.0f} minutes" if seconds >= 120 else f"{seconds:.0f} seconds"
 
 
 def _number(value: float | None, digits: int) -> str:
