@@ -35,7 +35,7 @@ PAGES_SLOW = {
     "docs/guides/training-loop.md": 5,
     "docs/guides/trainers.md": 4,
     "docs/guides/report.md": 7,
-    "docs/guides/deploy.md": 4,
+    "docs/guides/deploy.md": 5,
     "docs/guides/resume.md": 9,
     "docs/guides/tracking.md": 0,
     "docs/guides/large-spaces.md": 0,
