@@ -22,7 +22,7 @@ from experiment import ROOT, markdown_table
 from sdmbtl.json_data import as_json
 from sdmbtl.wording import counted
 from sdmbtl_lab.figures import matrix_figure
-from sdmbtl_lab.figures.files import save_matrix_figure
+from sdmbtl_lab.figures.panels import save_matrix_figure
 from sdmbtl_lab.matrices import TransferDataset, load_matrix, matrix_names
 from sdmbtl_lab.matrices.anatomy import anatomy
 

@@ -28,8 +28,14 @@ from sdmbtl.contexts import USUAL_SAMPLING, ContextSpace, Interval, TargetSampli
 from sdmbtl.selectors import Selector, make_selector
 from sdmbtl.studies import Study
 from sdmbtl_lab.benchmarks import SyntheticProblem, paper_configurations, simulate
-from sdmbtl_lab.benchmarks.effects import add_slopes, effect
-from sdmbtl_lab.benchmarks.synthetic import CONSTANT, GRIDS, LEFT_SLOPES, RIGHT_SLOPE
+from sdmbtl_lab.benchmarks.synthetic import (
+    CONSTANT,
+    GRIDS,
+    LEFT_SLOPES,
+    RIGHT_SLOPE,
+    add_slopes,
+    effect,
+)
 from sdmbtl_lab.matrices.margins import expected_random_curve, oracle_curve
 from selection_speed import warm_up
 

@@ -34,6 +34,7 @@ def test_a_run_shows_every_policy_and_the_result(trained):
     lines = result.stderr.splitlines()
     assert lines[0] == f"sdmbtl · CartPole · 8 tasks · ppo · {path}"
     assert sum(" %" in line for line in lines) >= 3, "the coverage after each policy"
+    assert "\x1b" not in result.stderr, "not a terminal"
     assert result.stdout.startswith("✓ 3 policies, ")
     assert "the budget of 3 policies is used" in result.stdout
     assert f"sdmbtl report {path} --open" in result.stdout

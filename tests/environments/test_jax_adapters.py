@@ -104,7 +104,7 @@ def test_an_adapted_environment_is_a_family(family):
     assert list(report.first_difference) == list(family.space().names)
 
 
-@pytest.mark.parametrize("name", ["walk", "slide"])
+@pytest.mark.parametrize("name", ["walk", pytest.param("slide", marks=pytest.mark.slow)])
 def test_several_policies_are_trained_at_once_and_repeat_themselves(name):
     family = STAND_INS[name]
     space = family.space()

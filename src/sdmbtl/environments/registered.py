@@ -88,11 +88,6 @@ def make_registered(
     written to a file in the current directory, for every environment that is made. The models are
     Gymnasium's, so there is nothing that a user could do.
 
-    Args:
-        spec: As of `find_registered`.
-        render_mode: As in Gymnasium.
-        arguments: Passed to the class, or to `gymnasium.make`.
-
     Raises:
         FamilyError: If a package is missing.
     """

@@ -45,7 +45,6 @@ class Format(StrEnum):
     text = "text"
     markdown = "markdown"
     latex = "latex"
-    csv = "csv"
 
 
 class Data(StrEnum):

@@ -26,11 +26,7 @@ LEAST_SOUND = 3
 
 
 def find_failed_runs(rows: KnownRows) -> NDArray[np.bool_]:
-    """(k,) which of the policies come from a training run that has probably failed.
-
-    Args:
-        rows: At least one row.
-    """
+    """(k,) which of the policies come from a training run that has probably failed."""
     width = float(np.ptp(rows.returns))
     if len(rows) <= LEAST_SOUND or not width > 0:
         return np.zeros(len(rows), dtype=bool)
@@ -59,11 +55,7 @@ def low_outliers(points: NDArray[np.float64], values: NDArray[np.float64]) -> ND
 
 
 class _Sample:
-    """Values of a Gaussian process under all its settings at once; some may be removed.
-
-    Attributes:
-        removed: (k,) which values were removed.
-    """
+    """Values of a Gaussian process under all its settings at once; some may be removed."""
 
     def __init__(self, points: NDArray[np.float64], values: NDArray[np.float64]) -> None:
         self.removed = np.zeros(len(points), dtype=bool)

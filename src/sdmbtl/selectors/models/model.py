@@ -126,15 +126,7 @@ class FittedModel:
     def predict(
         self, sources: NDArray[np.float64], targets: NDArray[np.intp] | slice
     ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-        """Predict the returns of policies.
-
-        Args:
-            sources: (m, D) contexts to train on, in unit coordinates.
-            targets: The n targets to predict the returns on.
-
-        Returns:
-            (m, n) expected returns, and the (m,) variance that all returns of a row share.
-        """
+        """Predict the returns of policies."""
         quality, row_variance = self._quality.predict(sources)
         mean = self.shape.returns(sources, targets)
         mean += quality[:, None]

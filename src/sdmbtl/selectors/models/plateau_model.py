@@ -66,9 +66,10 @@ class PlateauModel(RowModel):
         near = np.maximum(rows.best, np.minimum(trained_there, rows.ceiling))
         some = _some_targets(len(rows.space), max(self.pairs // len(rows), 1))
         directions = combine_directions(rows.space.n_units)
-        squares = _square_by_side(
-            rows.sources @ directions.T, rows.space.unit_targets[some] @ directions.T
-        )
+        ends = rows.space.unit_targets[some] @ directions.T
+        away = (rows.sources @ directions.T).T[:, :, None] - ends.T[:, None]
+        # Of targets ahead of the source in each direction, then of those behind.
+        squares = np.concatenate([np.minimum(away, 0.0), np.maximum(away, 0.0)]) ** 2
         grid = np.array([*self.reaches, np.inf])
         is_dimension = np.tile(np.count_nonzero(directions, axis=1) == 1, 2)
         reaches = fit_reaches(
@@ -143,14 +144,6 @@ def combine_directions(dimensions: int) -> NDArray[np.float64]:
     directions = np.concatenate([axes, np.array(pairs).reshape(-1, dimensions) / np.sqrt(2.0)])
     directions.flags.writeable = False
     return np.asarray(directions)
-
-
-def _square_by_side(
-    sources: NDArray[np.float64], targets: NDArray[np.float64]
-) -> NDArray[np.float64]:
-    """(2 F, k, n) squared differences, of targets above the source, then of those below."""
-    differences = sources.T[:, :, None] - targets.T[:, None]
-    return np.concatenate([np.minimum(differences, 0.0), np.maximum(differences, 0.0)]) ** 2
 
 
 def _some_targets(targets: int, count: int) -> NDArray[np.intp]:

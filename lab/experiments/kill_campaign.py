@@ -24,10 +24,11 @@ from sdmbtl.studies.doctor import examine
 BUDGET = 6
 
 
-def start(path, jobs):
-    words = ["run", "CartPole", "--budget", BUDGET, "--steps", 4096, "--episodes", 2]
+def start(path: Path, jobs: int) -> subprocess.Popen[str]:
+    """Start a study, or continue it."""
+    words: list[object] = ["run", "CartPole", "--budget", BUDGET, "--steps", 4096, "--episodes", 2]
     words += ["--seed", 3, "--out", path, "--quiet"] + (["--jobs", jobs] if jobs > 1 else [])
-    return subprocess.Popen(
+    return subprocess.Popen(  # noqa: S603
         [sys.executable, "-m", "sdmbtl", *map(str, words)],
         stdout=subprocess.DEVNULL,
         stderr=subprocess.PIPE,
@@ -36,8 +37,13 @@ def start(path, jobs):
     )
 
 
-def outcome(path):
-    """All that must be the same however often a study of one job was killed."""
+def errors_of(process: subprocess.Popen[str]) -> str:
+    """Return what a process that has ended wrote as errors."""
+    return "" if process.stderr is None else process.stderr.read()
+
+
+def outcome(path: Path) -> tuple[str, bytes]:
+    """Return all that must be the same however often a study of one job was killed."""
     study = Study.open(path)
     files = sorted((path / "policies").glob("*.safetensors"))
     policies = [hashlib.sha256(file.read_bytes()).hexdigest() for file in files]
@@ -45,8 +51,8 @@ def outcome(path):
     return json.dumps([policies, contexts]), study.returns.tobytes()
 
 
-def faults(path):
-    """What is wrong with a study that has ended, whatever its number of jobs."""
+def faults(path: Path) -> list[str]:
+    """List the faults of a study that has ended, whatever its number of jobs."""
     study = Study.open(path)
     found = [f.text for f in examine(path).findings if f.level == "problem"]
     found += [f"{study.n_finished} finished of {BUDGET}"] if study.n_finished != BUDGET else []
@@ -59,13 +65,15 @@ def faults(path):
     return found
 
 
-def main(place, kills, jobs, seed):
+def main(place: Path, kills: int, jobs: int, seed: int) -> None:
+    """Kill runs until there are enough, and print what is wrong."""
     begun = time.monotonic()
     first = start(place / "reference", jobs)
     if first.wait():
-        raise AssertionError(first.stderr.read())
+        raise RuntimeError(errors_of(first))
     seconds, reference = time.monotonic() - begun, outcome(place / "reference")
-    rng, killed, studies, wrong = np.random.default_rng(seed), 0, 0, []
+    rng, killed, studies = np.random.default_rng(seed), 0, 0
+    wrong: list[str] = []
     while killed < kills:
         studies += 1
         path = place / f"study-{studies}"
@@ -80,7 +88,7 @@ def main(place, kills, jobs, seed):
                 killed += 1
                 continue
             if status:
-                raise AssertionError(process.stderr.read())
+                raise RuntimeError(errors_of(process))
             break
         wrong += faults(path)
         wrong += ["another outcome"] if jobs == 1 and outcome(path) != reference else []

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from sdmbtl import ContextSpace
-from sdmbtl.selectors.gain_location import where_gained
+from sdmbtl.selectors.acquisition import where_gained
 
 SPACE = ContextSpace(length=np.linspace(1, 3, 9), mass=np.geomspace(0.1, 10, 9), force=range(5))
 UNITS = SPACE.unit_targets

@@ -1,4 +1,4 @@
-"""`sdmbtl distill`: one network from the policies of a study or of a portfolio."""
+"""`sdmbtl distill` and `sdmbtl baseline`: one network instead of several policies."""
 
 from __future__ import annotations
 
@@ -6,21 +6,19 @@ import sys
 import time
 from dataclasses import asdict
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING
 
 import typer
 
 from sdmbtl.checks import known_name
-from sdmbtl.cli.options import AcceptChangesOption, JsonOption, TrustOption
-from sdmbtl.cli.output import ArgumentError, note, print_json, print_lines, warnings_as_notes
+from sdmbtl.cli.options import AcceptChangesOption, JsonOption, StudyArgument, TrustOption
+from sdmbtl.cli.output import ArgumentError, note, print_json, print_lines
 from sdmbtl.cli.portfolio import PortfolioArgument, open_portfolio
-from sdmbtl.cli.signals import StopSignals
-from sdmbtl.console import PlainConsole
+from sdmbtl.cli.signals import StopSignals, stoppable
 from sdmbtl.transfer import share_of_range
 from sdmbtl.wording import clock, figure, level_figure
 
 if TYPE_CHECKING:
-    from sdmbtl.portfolio import Portfolio
     from sdmbtl.portfolio.distillation.network import Knowledge
     from sdmbtl.portfolio.network import NetworkRecord
     from sdmbtl.training import Report
@@ -33,28 +31,24 @@ PORTFOLIO_STEPS = 100_000
 
 def distill(
     path: PortfolioArgument,
-    context: Annotated[
-        str,
-        typer.Option(
-            metavar="told|hidden",
-            help="told: the network sees the context. hidden: it finds out with a memory.",
-        ),
-    ] = "told",
-    steps: Annotated[
-        int | None,
-        typer.Option(
-            metavar="N",
-            help="Environment steps.",
-            min=1,
-            show_default="30 % of the study's, 100000 for a portfolio",
-        ),
-    ] = None,
-    out: Annotated[
-        Path | None,
-        typer.Option(
-            metavar="DIR", help="Directory for the network.", show_default="DIR/networks of a study"
-        ),
-    ] = None,
+    context: str = typer.Option(
+        "told",
+        metavar="told|hidden",
+        help="told: the network sees the context. hidden: it finds out with a memory.",
+    ),
+    steps: int | None = typer.Option(
+        None,
+        metavar="N",
+        help="Environment steps.",
+        min=1,
+        show_default="30 % of the study's, 100000 for a portfolio",
+    ),
+    out: Path | None = typer.Option(
+        None,
+        metavar="DIR",
+        help="Directory for the network.",
+        show_default="DIR/networks of a study",
+    ),
     accept_changes: AcceptChangesOption = False,
     trust: TrustOption = False,
     as_json: JsonOption = False,
@@ -66,16 +60,11 @@ def distill(
     """
     from sdmbtl.portfolio.network import read_record
     from sdmbtl.studies import Study
-    from sdmbtl.studies.directory import has_database
-    from sdmbtl.studies.networks import CONTEXTS, distill_study, network_path
+    from sdmbtl.studies.networks import distill_study, network_path
+    from sdmbtl.studies.store import has_database
 
-    known_name("--context", context, CONTEXTS, error=ArgumentError)
-    knowledge: Knowledge = "hidden" if context == "hidden" else "told"
-    signals = StopSignals()
-    with (
-        signals.ending_with(lambda: "Interrupted. The same command continues."),
-        warnings_as_notes(),
-    ):
+    knowledge = _check_context(context)
+    with stoppable("Interrupted. The same command continues.") as signals:
         progress = StepProgress(signals, quiet=as_json)
         if has_database(path):
             study = Study.open(path, accept_changes=accept_changes, trust=trust)
@@ -87,9 +76,13 @@ def distill(
                 raise ArgumentError(
                     f"{str(path)!r} is not a study. Give a directory for the network: --out DIR"
                 )
+            from sdmbtl.portfolio.distillation import Distiller, distill_to_file
+
             found, trusted = open_portfolio(path, trust=trust)
             file = network_path(out, context)
-            _distill_portfolio(found, file, knowledge, steps or PORTFOLIO_STEPS, progress, trusted)
+            family = found.make_family("pass --trust.", trust=trusted)
+            distiller = Distiller(found, family, knowledge)
+            distill_to_file(file, distiller, steps or PORTFOLIO_STEPS, progress=progress)
             return_range = found.return_range
     record = read_record(file)
     assert record is not None  # noqa: S101 (it was just written)
@@ -97,21 +90,46 @@ def distill(
         coverage = share_of_range(record.mean_return, return_range)
         print_json({"file": str(file), "coverage": coverage, **asdict(record)})
         return
-    print_lines(PlainConsole(), *_result(record, return_range, file), hanging=2)
+    print_lines(*_result(record, return_range, file), hanging=2)
 
 
-def _distill_portfolio(
-    found: Portfolio,
-    file: Path,
-    context: Knowledge,
-    steps: int,
-    progress: StepProgress,
-    trust: bool,
+def baseline(
+    path: StudyArgument,
+    context: str = typer.Option(
+        "hidden",
+        metavar="hidden|told",
+        help="told: the policy sees the context. hidden: it does not.",
+    ),
+    accept_changes: AcceptChangesOption = False,
+    trust: TrustOption = False,
+    as_json: JsonOption = False,
 ) -> None:
-    from sdmbtl.portfolio.distillation import Distiller, distill_to_file
+    """Compare a study with one policy that has the same number of steps.
 
-    family = found.make_family("pass --trust.", trust=trust)
-    distill_to_file(file, Distiller(found, family, context), steps, progress=progress)
+    The policy is trained on random contexts with all steps of the study,
+    evaluation included. The same command continues after an interruption.
+    """
+    from sdmbtl.studies import Study
+    from sdmbtl.studies.describe import baseline_line
+
+    knowledge = _check_context(context)
+    with stoppable("Interrupted. The same command continues.") as signals:
+        study = Study.open(path, accept_changes=accept_changes, trust=trust)
+        made = study.baseline(knowledge, progress=StepProgress(signals, quiet=as_json))
+    if as_json:
+        levels = {"coverage": made.mean_return, "study_coverage": made.study_return}
+        shares = {name: study.share(level) for name, level in levels.items()}
+        print_json({"path": str(path), **shares, **asdict(made)})
+        return
+    print_lines(f"✓ {baseline_line(study.snapshot(), made)}", hanging=2)
+
+
+def _check_context(context: str) -> Knowledge:
+    """Return what a network knows of its context."""
+    from sdmbtl.studies.networks import CONTEXTS
+
+    known_name("--context", context, CONTEXTS, error=ArgumentError)
+    return "hidden" if context == "hidden" else "told"
 
 
 def _result(
