@@ -197,7 +197,7 @@ class Levels(Dimension):
 class Categories(Levels):
     """A dimension of texts without an order, for example `["road", "ice", "mud"]`.
 
-    Arrays hold the number of the category. Each category has a unit coordinate of its own: 0.5 in
+    Arrays hold the number of the category. Each category has one unit coordinate: 0.5 in
     that category, 0 in the others. So any two categories are 1 apart, as the ends of a range are,
     and one step leads from any to any other.
 
