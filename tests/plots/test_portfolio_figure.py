@@ -81,7 +81,8 @@ def test_a_region_is_drawn_in_the_slices_that_it_reaches():
     assert outline.get_y() == pytest.approx(-0.44), "the edge of the map"
     assert outline.get_y() + outline.get_height() == 1.0
     (legend,) = figure.legends
-    assert [text.get_text() for text in legend.get_texts()] == [
+    names = [text.get_text() for text in legend.get_texts()]
+    assert names == ["policy 0", "policy 1", "badly covered"]
         "policy 0",
         "policy 1",
         "badly covered",
