@@ -83,10 +83,6 @@ def test_a_region_is_drawn_in_the_slices_that_it_reaches():
     (legend,) = figure.legends
     names = [text.get_text() for text in legend.get_texts()]
     assert names == ["policy 0", "policy 1", "badly covered"]
-        "policy 0",
-        "policy 1",
-        "badly covered",
-    ]
 
 
 def test_a_region_between_two_levels_is_in_the_nearest_slice():
