@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from sdmbtl import ContextSpace, Levels
 from sdmbtl.contexts import Source, load_space
-from sdmbtl.contexts.regions import draw_lowest
+from sdmbtl.contexts.regions import describe_briefly, draw_lowest
 from sdmbtl.errors import ContextError
 from sdmbtl.testing.spaces import example_spaces
 
@@ -212,3 +212,14 @@ class TestDiscrete:
         path.write_text("[dimensions.wind]\nvalues = [false, true]\ndiscrete = false\n")
         with pytest.raises(ContextError, match="nothing between true and false"):
             load_space(path)
+
+
+def test_regions_in_a_few_words():
+    space = ContextSpace(mass=np.linspace(0, 100, 11), length=[0.0, 0.5, 1.0], wind=[0, 1, 2])
+    words = {
+        Source.at([50.0, 0.0, 1.0], width=0.4): "middle mass, lowest length",
+        Source.at([20.0, 1.0, 1.0], width=0.3): "low mass, highest length",
+        Source.at([10.0, 0.5, 1.0]): "mass=10 length=0.5 wind=1",
+        space.whole(): "whole space",
+    }
+    assert {source: describe_briefly(space, source) for source in words} == words

@@ -73,7 +73,7 @@ def test_errors_and_lines(capsys):
     shown = capsys.readouterr()
     assert is_plain(shown.out + shown.err)
     console = plain_console()
-    print_lines(console, f"one line: {ESCAPES}", hanging=2)
+    print_lines(f"one line: {ESCAPES}", hanging=2, console=console)
     assert is_plain(console.file.getvalue())
     assert "[red]x[/red]" in console.file.getvalue()
 

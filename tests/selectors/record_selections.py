@@ -214,7 +214,7 @@ def in_every_scenario(name, problem):
     }
 
 
-#: For the usual test run.
+#: For the usual test run, with the first seed.
 QUICK = {
     MOUNTAIN: Case(partial(synthetic, MOUNTAIN), 16),
     NOT_MOUNTAIN: Case(partial(synthetic, NOT_MOUNTAIN), 16),
@@ -280,7 +280,7 @@ def recorded(case):
 
 
 def differences(name, case, record):
-    """Sentences that say where the choices are not the recorded ones; every seed is run."""
+    """Sentences that say where the choices are not the recorded ones."""
     found = [f"{name}: {s} is recorded, but gone" for s in set(record) - set(case.selectors)]
     for selector, seed, run in runs(case):
         where = f"{name}: {selector} with seed {seed}"

@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from sdmbtl import ContextSpace, Interval
@@ -101,7 +101,6 @@ def test_box_follows_the_papers_search(name):
     np.testing.assert_allclose(chosen, brute_force_box(space, weights, rounds), atol=1e-9)
 
 
-@settings(max_examples=30, deadline=None)
 @given(st.integers(0, 10_000))
 def test_incremental_gains_equal_fresh_ones(seed):
     rng = np.random.default_rng(seed)

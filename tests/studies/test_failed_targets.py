@@ -214,6 +214,7 @@ def test_a_helper_that_crashes_ends_no_run(tmp_path, monkeypatch, alone):
     assert outcome(study) == outcome(alone)
 
 
+@pytest.mark.slow
 def test_killed_while_processes_share_an_evaluation(tmp_path, run_script, alone):
     troubles = tmp_path / "troubles.json"
     killed = run_script("killed_evaluation.py", tmp_path / "study", troubles)

@@ -111,8 +111,8 @@ def chosen(study):
 
 
 def test_one_worker_chooses_as_one_after_another(tmp_path, planned):
-    parallel = run(tmp_path / "parallel", planned(1), selector="auto")
-    serial = run(tmp_path / "serial", planned(1), selector="auto")
+    parallel = run(tmp_path / "parallel", planned(1), selector="m/gp-mbtl")
+    serial = run(tmp_path / "serial", planned(1), selector="m/gp-mbtl")
     assert chosen(parallel) == chosen(serial)
     assert parallel.returns.tobytes() == serial.returns.tobytes()
     assert examine(parallel.path).healthy
@@ -132,7 +132,7 @@ def test_the_budget_is_exact_and_nothing_is_trained_twice(tmp_path, planned, wor
 def test_the_same_order_of_completion_gives_the_same(tmp_path, planned):
     orders = [lambda tasks: 0, lambda tasks: 0, lambda tasks: len(tasks) - 1]
     studies = [
-        run(tmp_path / str(n), planned(3, pick=pick), selector="auto", budget=9)
+        run(tmp_path / str(n), planned(3, pick=pick), selector="m/gp-mbtl", budget=7)
         for n, pick in enumerate(orders)
     ]
     first, second, third = [(chosen(s), s.returns.tobytes()) for s in studies]

@@ -115,7 +115,13 @@ def test_files_keep_the_critic_and_exports_do_not(finished_regions, tmp_path):
 
 @pytest.mark.parametrize(
     ("stage", "number"),
-    [("asked", 2), ("training", 3), ("saving", 1), ("trained", 3), ("finished", 1)],
+    [
+        ("training", 3),
+        *(
+            pytest.param(*when, marks=pytest.mark.slow)
+            for when in (("asked", 2), ("saving", 1), ("trained", 3), ("finished", 1))
+        ),
+    ],
 )
 def test_killed_and_resumed(stage, number, tmp_path, run_script, finished_regions):
     path = tmp_path / "study"

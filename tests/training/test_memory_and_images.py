@@ -74,7 +74,9 @@ def test_it_learns_what_a_plain_network_cannot(env, best):
     assert mean_return(trainer, training.policy) > 0.9 * best
 
 
-@pytest.mark.parametrize(("env", "recurrent"), [(Recall, True), (Bars, False)])
+@pytest.mark.parametrize(
+    ("env", "recurrent"), [(Recall, True), pytest.param(Bars, False, marks=pytest.mark.slow)]
+)
 def test_a_child_that_begins_to_see_the_context_acts_as_its_parent(env, recurrent):
     trainer = trainer_for(env, **SHORT, recurrent=recurrent, learning_rate=0.0)
     (parent,) = trainer.train([TrainingJob(SPACE.targets, seed=0)])

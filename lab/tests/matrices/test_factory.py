@@ -100,6 +100,7 @@ class TestTheSameHoweverItGoes:
         assert content == reference.bytes
         assert len(done) == 6
 
+    @pytest.mark.slow
     @pytest.mark.parametrize(("stage", "number"), [("unit", 3), ("card", 0)])
     def test_killed_and_resumed(self, stage, number, tmp_path, recipe, reference, killed):
         path = tmp_path / "m"
@@ -132,6 +133,7 @@ class TestTheSameHoweverItGoes:
         assert content == reference.bytes
         assert all(label.startswith("seed 1") for label in done)
 
+    @pytest.mark.slow
     def test_stable_baselines(self, tmp_path):
         space = ContextSpace(length=[0.3, 0.8])
         family = make_family("CartPole", space=space)
@@ -286,6 +288,7 @@ class TestFailures:
         assert "another directory" in message
         assert [p.name for p in path.rglob("*.npz")] == ["00000.npz"]
 
+    @pytest.mark.slow
     def test_a_worker_that_dies(self, begun, recipe, monkeypatch):
         for name in ("00000", "00004"):
             (begun / f"rows/seed-0/{name}.npz").unlink()

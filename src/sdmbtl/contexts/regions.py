@@ -22,6 +22,10 @@ EDGE = 1e-9
 #: Contexts of a grid with weights are drawn from this many times as many.
 CANDIDATES = 8
 
+#: A region with this share of a dimension is not described by it.
+MOST = 0.75
+#: Words for the middle of a region in a dimension, and the shares of it where they end.
+PLACES, ENDS = ("lowest", "low", "middle", "high", "highest"), (0.15, 0.4, 0.6, 0.85)
 #: Rounds in which a region is searched for valid contexts.
 ROUNDS = 16
 
@@ -100,6 +104,26 @@ def describe(space: ContextSpace, source: Source) -> str:
     parts += ["sees its context"] if source.sees_context else []
     parts += [] if source.steps is None else [f"{source.steps:,} steps"]
     return ", ".join(parts)
+
+
+def describe_briefly(space: ContextSpace, source: Source) -> str:
+    """Describe a source in a few words, such as "low mass, highest length"; a point by its values.
+
+    Of a region, the two dimensions in which it is furthest from the middle.
+    """
+    if source.is_point:
+        return shown_context(space.context(source.vector))
+    if is_whole(space, source):
+        return "whole space"
+    found = []
+    for name, low, high in zip(space.names, *unit_box(space, source), strict=True):
+        middle = (low + high) / 2
+        if isinstance(space.dimensions[name], Categories):
+            found.append((1.0, f"{name} {_span(bounds_of(space, source)[name])}"))
+        elif high - low < MOST:
+            found.append((abs(middle - 0.5), f"{PLACES[np.searchsorted(ENDS, middle)]} {name}"))
+    furthest = sorted(found, key=lambda each: -each[0])[:2]
+    return ", ".join(words for each in found if each in furthest for words in each[1:])
 
 
 def _span(ends: tuple[Any, ...]) -> str:

@@ -459,7 +459,7 @@ class Portfolio:
         return make_portfolio_onnx(self)
 
     def export(self, directory: str | Path) -> None:
-        """Write the portfolio to a directory of its own, completely or not at all.
+        """Write the portfolio to a directory, completely or not at all.
 
         An older portfolio there is replaced once the new one is on disk.
 
@@ -499,7 +499,7 @@ class Portfolio:
         """
         api = hub.usual_api() if api is None else api
         with TemporaryDirectory() as folder:
-            # To a folder of its own: the cache has links, which a portfolio must not have.
+            # To a new folder: the cache has links, which a portfolio must not have.
             return cls.load(api.snapshot_download(repo_id, revision=revision, local_dir=folder))
 
     # -- helpers -------------------------------------------------------------------------
@@ -545,10 +545,10 @@ class Portfolio:
 
     def _summary(self) -> str:
         share = self.share(self.mean_return)
-        coverage = "" if share is None else f"coverage {coverage_text(share)}, "
+        coverage = "expected " if share is None else f"expected coverage {coverage_text(share)}, "
         policies = counted(len(self), "policy", "policies")
         targets = counted(len(self.space), "target")
-        return f"{policies}, {targets}: {coverage}expected mean return {self.mean_return:.4g}"
+        return f"{policies}, {targets}: {coverage}mean return {self.mean_return:.4g}"
 
 
 def _episode_variance(returns: Sequence[NDArray[np.float64]]) -> float | None:
