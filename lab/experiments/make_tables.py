@@ -378,6 +378,8 @@ def identification_table() -> str:
     rows = []
     for name, seeds in _distilled().items():
         found = [seed["identify"] for seed in seeds if "identify" in seed]
+        if not found:
+            continue
         after = {k: np.mean([each["right_after"][k] for each in found]) for k in AFTER}
         known = np.mean([each["right_with_context"] for each in found])
         rows.append([name, *(f"{share:.0%}" for share in (*after.values(), known))])
@@ -388,7 +390,8 @@ def identification_table() -> str:
 def _distilled() -> dict[str, list[dict[str, Any]]]:
     """Measurements of each data set, seed by seed."""
     data = read_result("distillation")["data"]
-    return {name: [each for each in seeds.values() if each] for name, seeds in data.items()}
+    found = {name: [each for each in seeds.values() if each] for name, seeds in data.items()}
+    return {name: seeds for name, seeds in found.items() if seeds}
 
 
 def _mean(seeds: Sequence[Mapping[str, Any]], part: str, quantity: str) -> float | None:
