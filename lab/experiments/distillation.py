@@ -34,8 +34,8 @@ TRIED, PLAYED = 100, 20
 AFTER = (0, 1, 2, 3, 5)
 #: A policy is right if it loses no more than this share of the range of returns.
 WITHIN = 0.05
-#: Steps of a distillation as a share of those of its study.
-SHARE = 0.3
+#: Steps of a distillation as a share of those of its study; the last round may take a few more.
+SHARE = 0.28
 #: Most steps of recurrent PPO, which takes long.
 MOST_RECURRENT = 1_000_000
 
@@ -47,6 +47,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--work", type=Path, default=Path("work/distillation"))
     parser.add_argument("--seeds", type=int, default=5)
+    parser.add_argument("--budget", type=int, default=12, help="policies of a study at most")
     parser.add_argument("--only", nargs="*", help="names of data sets")
     parser.add_argument("--parts", nargs="*", default=PARTS[:4], choices=PARTS)
     arguments = parser.parse_args()
@@ -55,15 +56,15 @@ def main() -> None:
             if arguments.only and data.name not in arguments.only:
                 continue
             path = arguments.work / f"{data.name.replace(' ', '-')}-{seed}"
-            measure(data, seed, path, arguments.parts)
+            measure(data, seed, path, arguments.budget, arguments.parts)
 
 
-def measure(data: DataSet, seed: int, path: Path, names: Sequence[str]) -> None:
+def measure(data: DataSet, seed: int, path: Path, budget: int, names: Sequence[str]) -> None:
     """Measure one study and its networks."""
     content = read_result("distillation")
     known = content.setdefault("data", {}).setdefault(data.name, {}).setdefault(str(seed), {})
     study = Study.open(path, data.environment, space=data.space, trainer="ppo", seed=seed)
-    study.run(budget=12, min_gain=0.005, progress=False, eval_processes=1)
+    study.run(budget=budget, min_gain=0.005, progress=False, eval_processes=1)
     portfolio = study.portfolio()
     parts: dict[str, Callable[[], dict[str, Any]]] = {
         "portfolio": lambda: measure_portfolio(study, portfolio),
