@@ -366,8 +366,9 @@ def distillation_table() -> str:
         for part in ("portfolio", "told", "hidden", "recurrent"):
             steps = _mean(seeds, part, "steps")
             cells.append("–" if steps is None else f"{steps / 1000:,.0f}k")
-        rows.append([name, str(len(seeds)), *cells])
-    heads = ["portfolio", "told", "hidden", "best single policy", "recurrent PPO"]
+        policies = f"{_mean(seeds, 'portfolio', 'policies') or np.nan:.0f}"
+        rows.append([name, str(len(seeds)), policies, *cells])
+    heads = ["policies", "portfolio", "told", "hidden", "best single policy", "recurrent PPO"]
     heads += [f"best of one policy trained directly, {UNITS} units"]
     heads += ["steps: study", "+ told", "+ hidden", "recurrent PPO"]
     return markdown_table(["coverage", "seeds", *heads], rows)
