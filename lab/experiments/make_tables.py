@@ -355,7 +355,8 @@ def distillation_table() -> str:
     for name, seeds in _distilled().items():
         shown = [("portfolio", "coverage"), ("told", "coverage"), ("hidden", "coverage")]
         shown += [("portfolio", "best_single"), ("recurrent", "coverage")]
-        cells = [_cell(_mean(seeds, *way)) for way in shown]
+        means = [_mean(seeds, *way) for way in shown]
+        cells = ["–" if mean is None else f"{100 * mean:.1f}" for mean in means]
         best = direct.best_baseline(name, UNITS) if name in direct.data else None
         cells.append("–" if best is None else f"{best}: {direct.estimate(name, best, UNITS)}")
         for part in ("portfolio", "told", "hidden", "recurrent"):
@@ -366,7 +367,7 @@ def distillation_table() -> str:
     heads = ["policies", "portfolio", "told", "hidden", "best single policy", "recurrent PPO"]
     heads += [f"best of one policy trained directly, {UNITS} units"]
     heads += ["steps: study", "+ told", "+ hidden", "recurrent PPO"]
-    return markdown_table(["coverage", "seeds", *heads], rows)
+    return markdown_table(["coverage in %", "seeds", *heads], rows)
 
 
 def identification_table() -> str:
