@@ -18,15 +18,6 @@ from sdmbtl.transfer.gaps import Gaps
 
 #: The family with which the form of `ppo` for JAX environments is listed.
 COMPILED = "CartPole"
-#: Meanings of keys that the JSON Schema does not describe.
-MEANINGS = {
-    "density": "How often values occur; see Weights.",
-    "sample": "Number of targets, evenly in the box.",
-    "seed": "Seed of the sample.",
-    "list": "The targets, each with a value for every dimension, and optionally a weight.",
-    "min": "Lowest return of an episode.",
-    "max": "Highest return of an episode.",
-}
 #: Columns of a table of settings.
 SETTING = ("setting", "default", "meaning")
 
@@ -115,7 +106,7 @@ def space_file() -> str:
 
 def _keys(properties: Mapping[str, Mapping[str, Any]]) -> str:
     rows = [
-        (f"`{name}`", _type(schema), schema.get("description") or MEANINGS[name])
+        (f"`{name}`", _type(schema), schema["description"])
         for name, schema in properties.items()
     ]
     return _table(("key", "type", "meaning"), rows)
@@ -125,7 +116,9 @@ def _type(schema: Mapping[str, Any]) -> str:
     """Return the type of a key in words."""
     if "enum" in schema:
         return ", ".join(f'`"{value}"`' for value in schema["enum"])
-    found = schema.get("type", "table")
+    found = schema["type"]
+    if found == "object":
+        return "table"
     if found == "array":
         inner = schema["items"].get("type", "any")
         return f"list of {' or '.join([inner] if isinstance(inner, str) else inner)}"

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from portfolio_makers import LINE, SPACE, member, on_line, some_portfolio
+from portfolio_makers import LINE, SPACE, linear_policy, member, on_line, some_portfolio
 
 from sdmbtl.errors import ContextError, PortfolioError
 from sdmbtl.portfolio import Portfolio
@@ -73,6 +73,21 @@ def test_two_episodes_find_the_right_policy(ends, target):
         choice = found.ask()
         found.tell(choice.policy, ROWS[choice.policy][target])
     assert ROWS[found.choose().policy][target] == max(row[target] for row in ROWS)
+
+
+def test_policies_that_see_the_context_are_left_out():
+    seeing = linear_policy(1.0, 2.0, sees_context=True)
+    rows = ([100, 80, 10, 0], [100, 100, 100, 100], [0, 10, 80, 100])
+    members = [member(i, row, policy=seeing if i == 1 else None) for i, row in enumerate(rows)]
+    found = Portfolio(LINE, members).identify()
+    for _ in range(3):
+        choice = found.ask()
+        assert choice.policy in (0, 2)
+        found.tell(choice.policy, rows[choice.policy][3])
+    assert found.choose().policy == 2
+    assert {policy for policy, _ in found.choose().ranking} == {0, 2}
+    with pytest.raises(PortfolioError, match="sees_context=never"):
+        Portfolio(LINE, members[1:2]).identify()
 
 
 def test_where_all_policies_are_alike_nothing_is_explored():

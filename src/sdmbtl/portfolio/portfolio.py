@@ -235,6 +235,8 @@ class Portfolio:
     ) -> Identification:
         """Find the right policy in a context that is not known, by the returns of episodes.
 
+        Policies that see the context are left out: without it they cannot act.
+
         Args:
             known: Features of the context that are known, by name.
             weights: (N,) probabilities of the targets before the first episode; in proportion to
@@ -242,14 +244,24 @@ class Portfolio:
 
         Raises:
             ContextError: If the space has no such dimension.
-            PortfolioError: If these are not weights.
+            PortfolioError: If these are not weights, or every policy sees the context.
         """
+        blind = [m for m in self.members if m.policy is None or not m.policy.sees_context]
+        if not blind:
+            raise PortfolioError(
+                "Every policy sees the context, so none can act where it is not known. Train a "
+                "study with the selector option sees_context=never, or distil a network with "
+                "context='hidden'."
+            )
         if weights is None:
             weights = self.space.weights
         shares = self._checked_weights(np.ones(len(self.space)) if weights is None else weights)
         if known:
             shares = shares * nearness(self.space, known)
-        return Identification(self, self._checked_weights(shares))
+        usable = self
+        if len(blind) < len(self):
+            usable = Portfolio(self.space, blind, **self._settings)
+        return Identification(usable, self._checked_weights(shares))
 
     def _checked_weights(self, weights: ArrayLike | None) -> NDArray[np.float64]:
         """(N,) probabilities in proportion to weights."""
