@@ -18,6 +18,7 @@ TITLES = {
     "generalist": "generalist: one policy, whole space",
     "multi-task": "multi-task: the same, sees the context",
     "prioritised": "prioritised: the same, contexts as PLR",
+    "plain-sb3": "stable-baselines3: PPO with its defaults, whole space",
 }
 #: Marks of the table of leads.
 LEAD_MARKS = (2, 4, 8, 12)
@@ -144,10 +145,10 @@ def _data_table(comparison: Comparison, data: str) -> str:
 def first_table(comparison: Comparison) -> str:
     """Show the README's table: all methods on three data sets, in per cent."""
     end = comparison.marks[-1]
-    found = [[comparison.estimate(data, name, end) for data in FIRST_DATA] for name in TITLES]
+    found = [[comparison.estimate(data, name, end) for data in FIRST_DATA] for name in FIRST_TITLES]
     best = [max(e.mean for e in column if e is not None) for column in zip(*found, strict=True)]
     rows = []
-    for name, estimates in zip(TITLES, found, strict=True):
+    for name, estimates in zip(FIRST_TITLES, found, strict=True):
         cells = [
             "–" if e is None else f"{100 * e.mean:.1f} ± {100 * e.half_width:.1f}"
             for e in estimates

@@ -12,7 +12,7 @@ import numpy as np
 
 from experiment import STUDY_CODE
 from generalists.data_sets import MARKS, DataSet
-from generalists.measuring import EPISODES, Floats, load_rows
+from generalists.measuring import Floats, load_rows
 from generalists.methods import METHODS, Method
 from sdmbtl_lab.fingerprint import code_fingerprint
 
@@ -49,7 +49,6 @@ def collect(work: Path, data_sets: Sequence[DataSet], earlier: Mapping[str, Any]
                         seed.pop("near_best", None)
     return {
         "marks": list(MARKS),
-        "episodes": EPISODES,
         "near": NEAR,
         "data": {name: found for name, found in measured.items() if found["methods"]},
     }
@@ -69,6 +68,7 @@ def _of_data_set(work: Path, data: DataSet) -> dict[str, Any]:
     return {
         "targets": len(data.space),
         "unit": data.unit,
+        "episodes": data.episodes,
         "return_range": list(data.return_range),
         "methods": found,
     }
