@@ -8,7 +8,7 @@ from functools import cached_property
 from typing import Any
 
 from generalists.long_runs import GymnasiumLongRuns, JaxLongRuns, LongRuns
-from sdmbtl.contexts import ContextSpace, Levels, Range
+from sdmbtl.contexts import ContextSpace, Levels, Range, space_from_ranges
 from sdmbtl.environments import EnvironmentFamily, make_family
 from sdmbtl.training import make_trainer
 from sdmbtl.training.ppo.gymnasium_env import GymnasiumPPO
@@ -46,8 +46,8 @@ class DataSet:
     steps: int | None = None
     own_range: tuple[float, float] | None = None
     marks: tuple[int, ...] = MARKS
-    episodes: int = 10
-    scoring_episodes: int = 10
+    episodes: int = 4
+    scoring_episodes: int = 2
     is_foreign: bool = False
     tiny: bool = False
 
@@ -98,6 +98,10 @@ class DataSet:
         return known
 
 
+#: Of environments that are stepped by Python.
+SLOW: Mapping[str, Any] = {"marks": FEW_MARKS, "scoring_episodes": 1}
+
+
 def _robot(name: str, best: float) -> DataSet:
     """A robot of MuJoCo in 27 worlds."""
     world = {
@@ -105,12 +109,9 @@ def _robot(name: str, best: float) -> DataSet:
         "mass": Range(0.5, 2.0, 3, "log"),
         "friction": Range(0.25, 2.0, 3, "log"),
     }
-    space = ContextSpace(**world)
+    space = space_from_ranges(world)
     return DataSet(name, name, own_space=space, steps=100_000, own_range=(0.0, best), **SLOW)
 
-
-#: Of environments that are stepped by Python.
-SLOW: Mapping[str, Any] = {"marks": FEW_MARKS, "episodes": 4, "scoring_episodes": 1}
 
 #: In the order in which they are measured: what takes least first.
 DATA_SETS = (
@@ -124,8 +125,8 @@ DATA_SETS = (
     DataSet(
         "gymnax Reacher",
         "generalists.foreign:make_reacher",
-        own_space=ContextSpace(
-            torque_scale=Range(0.25, 4.0, 6, "log"), dt=Range(0.02, 0.2, 6, "log")
+        own_space=space_from_ranges(
+            {"torque_scale": Range(0.25, 4.0, 6, "log"), "dt": Range(0.02, 0.2, 6, "log")}
         ),
         steps=20_480,
         own_range=(0.0, 100.0),
@@ -135,10 +136,12 @@ DATA_SETS = (
     DataSet(
         "LunarLander",
         "gym:LunarLander-v3",
-        own_space=ContextSpace(
-            gravity=Range(-11.5, -4.0, 3),
-            wind_power=Range(0.0, 20.0, 3),
-            turbulence_power=Range(0.0, 2.0, 3),
+        own_space=space_from_ranges(
+            {
+                "gravity": Range(-11.5, -4.0, 3),
+                "wind_power": Range(0.0, 20.0, 3),
+                "turbulence_power": Range(0.0, 2.0, 3),
+            }
         ),
         arguments={"enable_wind": True},
         steps=100_000,
@@ -159,7 +162,6 @@ DATA_SETS = (
         own_range=(0.0, 1.0),
         is_foreign=True,
         marks=FEW_MARKS,
-        scoring_episodes=4,
     ),
     DataSet(
         "FlappyBird",

@@ -94,6 +94,7 @@ def save(folder: Path, data: DataSet, seed: int, measured: Measured) -> None:
     summary = {
         "coverage": {str(mark): float(row.mean()) for mark, row in shares.items()},
         "worst_tenth": {str(mark): worst_tenth(row) for mark, row in shares.items()},
+        "episodes": data.episodes,
         **measured.notes,
     }
     write_atomically(folder / f"{seed}.json", json.dumps(summary).encode())

@@ -135,7 +135,7 @@ def generalist_first(data: DataSet, seeds: Sequence[int], work: Path) -> Results
             trainer_options=data.options,
             seed=seed,
         )
-        ended = study.run(total_steps=max(data.marks) * data.unit)
+        ended = study.run(total_steps=max(data.marks) * data.unit, eval_processes=1)
         yield seed, _measured_study(data, study, ended, time.monotonic() - begun)
 
 

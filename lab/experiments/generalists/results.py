@@ -37,9 +37,10 @@ def collect(work: Path, data_sets: Sequence[DataSet], earlier: Mapping[str, Any]
             with as many seeds; the share of targets near the best is not known then.
     """
     same_code = earlier.get("code") == code_fingerprint(*STUDY_CODE)
-    measured = {data.name: _of_data_set(work, data) for data in data_sets}
+    known = earlier.get("data", {})
+    measured = {d.name: _of_data_set(work, d, known.get(d.name, {})) for d in data_sets}
     for name, found in measured.items():
-        before = earlier.get("data", {}).get(name, {}).get("methods", {})
+        before = known.get(name, {}).get("methods", {})
         for method in METHODS:
             counts = method.name in before and (same_code or not method.keyed)
             if counts and len(before[method.name]) > len(found["methods"].get(method.name, {})):
@@ -54,7 +55,8 @@ def collect(work: Path, data_sets: Sequence[DataSet], earlier: Mapping[str, Any]
     }
 
 
-def _of_data_set(work: Path, data: DataSet) -> dict[str, Any]:
+def _of_data_set(work: Path, data: DataSet, earlier: Mapping[str, Any]) -> dict[str, Any]:
+    """Gather what was measured; the environments are made only if there is something."""
     found: dict[str, dict[str, Any]] = {}
     rows: dict[str, dict[str, dict[str, Floats]]] = {}
     for method in METHODS:
@@ -65,10 +67,11 @@ def _of_data_set(work: Path, data: DataSet) -> dict[str, Any]:
     for seed, of_methods in rows.items():
         for name, shares in near_best(of_methods).items():
             found[name][seed]["near_best"] = shares
+    if not found:
+        return {**earlier, "methods": {}}
     return {
         "targets": len(data.space),
         "unit": data.unit,
-        "episodes": data.episodes,
         "return_range": list(data.return_range),
         "methods": found,
     }
