@@ -110,7 +110,7 @@ def _robot(name: str, best: float) -> DataSet:
         "friction": Range(0.25, 2.0, 3, "log"),
     }
     space = space_from_ranges(world)
-    return DataSet(name, name, own_space=space, steps=100_000, own_range=(0.0, best), **SLOW)
+    return DataSet(name, name, own_space=space, steps=50_000, own_range=(0.0, best), **SLOW)
 
 
 #: In the order in which they are measured: what takes least first.
@@ -144,7 +144,7 @@ DATA_SETS = (
             }
         ),
         arguments={"enable_wind": True},
-        steps=100_000,
+        steps=50_000,
         own_range=(-300.0, 300.0),
         **SLOW,
     ),
@@ -158,7 +158,7 @@ DATA_SETS = (
             rivers=Levels([1, 2, 3], discrete=True),
             lava=[False, True],
         ),
-        steps=81_920,
+        steps=40_960,
         own_range=(0.0, 1.0),
         is_foreign=True,
         marks=FEW_MARKS,
@@ -170,7 +170,7 @@ DATA_SETS = (
             pipe_gap=Levels([90, 110, 130, 150, 170], discrete=True),
             screen_height=Levels([400, 450, 500, 550, 600], discrete=True),
         ),
-        steps=51_200,
+        steps=20_480,
         own_range=(-10.0, 30.0),
         is_foreign=True,
         **SLOW,
@@ -179,7 +179,7 @@ DATA_SETS = (
         "BipedalWalker",
         "BipedalWalker",
         "moderate",
-        steps=200_000,
+        steps=100_000,
         own_range=(-120.0, 300.0),
         **SLOW,
     ),
