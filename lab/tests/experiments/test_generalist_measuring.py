@@ -171,3 +171,26 @@ def test_near_the_best_of_all_methods():
         "b": {"1": np.array([0.84, 0.1])},
     }
     assert results.near_best(rows) == {"a": {"1": 0.5, "2": 1.0}, "b": {"1": 0.5}}
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("method", methods.METHODS, ids=lambda method: method.name)
+def test_every_method_measures_an_environment_that_python_steps(method, tmp_path):
+    data = DataSet(
+        "Small Pendulum",
+        "gym:Pendulum-v1",
+        own_space=ContextSpace(gravity=[5.0, 10.0, 15.0]),
+        arguments={"dimensions": {"gravity": "g"}},
+        steps=4096,
+        own_range=(-2000.0, 0.0),
+        marks=(1, 2),
+        episodes=1,
+        scoring_episodes=1,
+        is_foreign=True,
+    )
+    assert not data.is_compiled
+    assert against_generalists.measure(data, method, 1, tmp_path)
+    found = results.collect(tmp_path, [data], {})["data"][data.name]["methods"][method.name]["0"]
+    assert set(found["coverage"]) <= {"1", "2"}
+    assert 0 < found["coverage"]["2"] < 1
+    assert not against_generalists.measure(data, method, 1, tmp_path)
