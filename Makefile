@@ -28,7 +28,7 @@ lint: setup
 	$(BIN)/mypy
 
 slow: setup
-	$(BIN)/python -m pytest -m slow
+	$(BIN)/python -m pytest -m 'slow or hypothesis' --hypothesis-profile=thorough
 
 wheel: setup
 	$(BIN)/python -m pytest -m slow tests/test_wheel.py

@@ -13,8 +13,9 @@ COMPILED = Path(__file__).parent / "build" / "compiled"
 COMPILED_BYTES = 500e6
 
 # An example may take long on a busy machine.
-settings.register_profile("any-machine", deadline=None)
-settings.load_profile("any-machine")
+settings.register_profile("thorough", max_examples=200, deadline=None)
+settings.register_profile("short", max_examples=20, deadline=None, derandomize=True)
+settings.load_profile("short")
 
 # Environment variables are set before NumPy and JAX are imported, for child processes too.
 # Threads that wait for one another are slower than one on products of small matrices.

@@ -24,7 +24,10 @@ FIGURES = ROOT / "docs" / "figures"
 #: Digits after the decimal point that result files keep.
 DIGITS = 6
 #: Modules that the outcome of a study depends on.
-STUDY_CODE = ("sdmbtl.studies", "sdmbtl.training", "sdmbtl.environments", "sdmbtl.selectors")
+STUDY_CODE = (
+    *("sdmbtl.contexts", "sdmbtl.transfer", "sdmbtl.selectors", "sdmbtl.environments"),
+    *("sdmbtl.policies", "sdmbtl.training", "sdmbtl.studies"),
+)
 
 
 def read_result(name: str, path: Path | None = None) -> dict[str, Any]:
@@ -60,14 +63,7 @@ def save_result(
 def markdown_table(
     heads: Sequence[str], rows: Iterable[Sequence[str]], labels: int = 1, right: str = "---:"
 ) -> str:
-    """Format a Markdown table.
-
-    Args:
-        heads: Column headers.
-        rows: Texts of the cells.
-        labels: Number of columns on the left that are aligned to the left.
-        right: Alignment of the other columns.
-    """
+    """Format a Markdown table."""
     marks = ["---"] * labels + [right] * (len(heads) - labels)
     return "\n".join("| " + " | ".join(cells) + " |" for cells in (heads, marks, *rows))
 

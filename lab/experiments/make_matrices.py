@@ -26,10 +26,8 @@ from generalists.data_sets import MOST_TARGETS
 from sdmbtl.contexts import ContextSpace
 from sdmbtl.environments import make_family
 from sdmbtl.training import make_trainer
-from sdmbtl_lab.matrices.matrix_factory import MatrixFactory
-from sdmbtl_lab.matrices.matrix_recipe import MatrixRecipe
-from sdmbtl_lab.matrices.region_factory import RegionFactory
-from sdmbtl_lab.matrices.region_recipe import RegionForm, RegionRecipe
+from sdmbtl_lab.matrices.matrix_factory import MatrixFactory, MatrixRecipe
+from sdmbtl_lab.matrices.region_factory import RegionFactory, RegionForm, RegionRecipe
 from sdmbtl_lab.matrices.shipped import folder
 
 #: Half the passes over the samples, with larger steps: twice as fast as CartPole's usual training.

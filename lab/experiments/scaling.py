@@ -3,7 +3,7 @@
 python lab/experiments/scaling.py                # 10^2 to 10^6 targets; writes results/scaling.json
 python lab/experiments/scaling.py --part cost    # one part: cost, study or quality
 
-Cost: CPU seconds of an ask and its tell, on one thread, and the peak memory of a process of its own
+Cost: CPU seconds of an ask and its tell, on one thread, and the peak memory of a process
 for each selector and size: grids in three dimensions, lists of evenly spread targets in ten.
 Study: the same with `predictive` in a study. Quality: on a grid of 22 x 22 x 22 targets, choices on
 all targets compared with choices on samples of them; performance is the mean best return of all
@@ -28,8 +28,14 @@ from sdmbtl.contexts import USUAL_SAMPLING, ContextSpace, Interval, TargetSampli
 from sdmbtl.selectors import Selector, make_selector
 from sdmbtl.studies import Study
 from sdmbtl_lab.benchmarks import SyntheticProblem, paper_configurations, simulate
-from sdmbtl_lab.benchmarks.effects import add_slopes, effect
-from sdmbtl_lab.benchmarks.synthetic import CONSTANT, GRIDS, LEFT_SLOPES, RIGHT_SLOPE
+from sdmbtl_lab.benchmarks.synthetic import (
+    CONSTANT,
+    GRIDS,
+    LEFT_SLOPES,
+    RIGHT_SLOPE,
+    add_slopes,
+    effect,
+)
 from sdmbtl_lab.matrices.margins import expected_random_curve, oracle_curve
 from selection_speed import warm_up
 

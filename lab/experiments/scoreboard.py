@@ -2,7 +2,6 @@
 
     python lab/experiments/scoreboard.py                         # an hour on two cores
     python lab/experiments/scoreboard.py --parts development     # one part
-    python lab/experiments/scoreboard.py --only predictive       # measure one selector again
     python lab/experiments/scoreboard.py --show                  # print finished parts, run nothing
 
 A finished part is not run again by the same code. An interrupted part continues when the same
@@ -16,7 +15,6 @@ import sys
 from dataclasses import replace
 from pathlib import Path
 
-import numpy as np
 from rich.console import Console
 
 from experiment import RESULTS
@@ -27,9 +25,7 @@ from sdmbtl_lab.benchmarks import (
     real_benchmark,
     synthetic_benchmark,
 )
-from sdmbtl_lab.benchmarks.benchmark import replaced_selector
 from sdmbtl_lab.benchmarks.paper_tables import paper_tables
-from sdmbtl_lab.benchmarks.records import Unit, record_key
 from sdmbtl_lab.cli.progress import WorkBar
 from variations import CHECK, DEVELOPMENT
 
@@ -94,40 +90,11 @@ def run_part(benchmark: Benchmark, folder: Path, jobs: int) -> None:
     journal.remove()
 
 
-def run_one(benchmark: Benchmark, folder: Path, name: str, jobs: int) -> None:
-    """Measure one selector of a finished part again, on its first matrices.
-
-    Other selectors stay as they are, and the scale between random choice and the oracle with them.
-    """
-    path = folder / f"{benchmark.name}.json"
-    result, trials = BenchmarkResult.load(path), range(benchmark.trials)
-    journal = replace(benchmark, name=f"{benchmark.name}-{name}").journal(folder)
-    units = [
-        Unit(problem, (trial,), (name,), benchmark.rounds(problem))
-        for problem in benchmark.problems
-        for trial in trials
-    ]
-    with WorkBar(Console(stderr=True), benchmark.name) as bar:
-        journal.complete(units, jobs=jobs, progress=bar)
-    curves = {
-        problem.name: np.array(
-            [journal[record_key(problem.name, t, name)]["curve"] for t in trials]
-        )
-        for problem in benchmark.problems
-    }
-    note = f"{name} was measured later, on {benchmark.trials} matrices of each problem."
-    kept = tuple(n for n in result.notes if not n.startswith(f"{name} was measured later"))
-    result = replace(replaced_selector(result, name, curves), notes=(*kept, note))
-    replace(result, code=benchmark.code).save(path)
-    journal.remove()
-
-
 def main() -> None:
     """Run the parts that are asked for, then print their tables."""
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
     parser.add_argument("--parts", nargs="+", choices=PARTS, default=PARTS)
     parser.add_argument("--selectors", nargs="+", default=SELECTORS)
-    parser.add_argument("--only", help="measure this selector again, keep the others")
     parser.add_argument("--trials", type=int, help="matrices of each problem")
     parser.add_argument("--jobs", type=int, default=2)
     parser.add_argument("--out", type=Path, default=FOLDER)
@@ -136,10 +103,7 @@ def main() -> None:
     for part in given.parts:
         if not given.show:
             benchmark = part_benchmark(part, tuple(given.selectors), given.trials)
-            if given.only:
-                run_one(benchmark, given.out, given.only, given.jobs)
-            else:
-                run_part(benchmark, given.out, given.jobs)
+            run_part(benchmark, given.out, given.jobs)
         path = given.out / f"{part}.json"
         if path.exists():
             for table in paper_tables(BenchmarkResult.load(path)):

@@ -19,8 +19,7 @@ from numpy.typing import NDArray
 from experiment import peak_mib, run_child, save_result
 from sdmbtl.contexts import ContextSpace
 from sdmbtl.selectors import make_selector
-from sdmbtl_lab.benchmarks.effects import add_slopes
-from sdmbtl_lab.benchmarks.synthetic import CONSTANT, RIGHT_SLOPE
+from sdmbtl_lab.benchmarks.synthetic import CONSTANT, RIGHT_SLOPE, add_slopes
 
 #: Number of targets -> values per dimension, number of dimensions, rounds.
 SIZES = {64: (4, 3, 8), 512: (8, 3, 50), 3125: (5, 5, 50), 16384: (4, 7, 20)}

@@ -22,8 +22,7 @@ from experiment import RESULTS, read_result, save_result
 from sdmbtl.selectors.models import LinearGapModel, PlateauModel, RowModel
 from sdmbtl.selectors.predictive_selector import PredictiveSelector
 from sdmbtl_lab.benchmarks import paper_configurations
-from sdmbtl_lab.benchmarks.matrix_problem import MatrixProblem
-from sdmbtl_lab.benchmarks.problem import Problem
+from sdmbtl_lab.benchmarks.problem import MatrixProblem, Problem
 from sdmbtl_lab.benchmarks.simulate import simulate
 
 TUNED = ("cartpole-5d", "mountain-car", "cartpole-wide")

@@ -23,7 +23,7 @@ from numpy.typing import NDArray
 from sdmbtl.contexts import ContextSpace
 from sdmbtl.seeds import seed_sequence
 from sdmbtl_lab.benchmarks import Problem
-from sdmbtl_lab.benchmarks.effects import Effect, add_slopes, effect
+from sdmbtl_lab.benchmarks.synthetic import Effect, add_slopes, effect
 
 #: Degrees of freedom of heavy-tailed noise.
 TAIL = 3

@@ -20,7 +20,7 @@ from describe_matrices import ABLE
 from experiment import save_result
 from sdmbtl_lab.benchmarks import greedy_sources
 from sdmbtl_lab.matrices import RegionDataset, TransferDataset, load_matrix, load_regions
-from sdmbtl_lab.matrices.oracle_selector import oracle_sequence
+from sdmbtl_lab.matrices.margins import oracle_sequence
 
 #: Total steps of the comparison of few policies, in units: a unit is a policy from scratch.
 UNITS = (2, 3, 4)

@@ -13,7 +13,6 @@ from sdmbtl.selectors import (
     Selector,
     Trial,
     make_selector,
-    register_selector,
     selector_names,
 )
 from sdmbtl.transfer import ObservedRows
@@ -33,6 +32,5 @@ __all__ = [
     "Trial",
     "__version__",
     "make_selector",
-    "register_selector",
     "selector_names",
 ]

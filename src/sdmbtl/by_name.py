@@ -22,16 +22,6 @@ def import_by_name(name: str, role: str, *, example: str, error: type[SdmbtlErro
     """Import the function or class "module:name", also from the current directory.
 
     This runs the module: use it for names that the user wrote, or trusts.
-
-    Args:
-        name: The text.
-        role: Its use, for messages: "factory".
-        example: A text of this kind, for messages.
-        error: Type of the errors.
-
-    Raises:
-        SdmbtlError: Of the type `error`, if there is no such function or class, or the module
-            fails.
     """
     module_name, _, attribute = name.partition(":")
     if not module_name or not attribute.isidentifier():
@@ -62,16 +52,7 @@ def import_by_name(name: str, role: str, *, example: str, error: type[SdmbtlErro
 
 
 def import_named_module(name: str, needed_for: str, *, error: type[SdmbtlError]) -> ModuleType:
-    """Import a module of one's own or of an installed package.
-
-    Args:
-        name: Its name.
-        needed_for: Its use, for messages.
-        error: Type of the errors.
-
-    Raises:
-        SdmbtlError: Of the type `error`, if there is none, it is Python's own, or it fails.
-    """
+    """Import a module of one's own or of an installed package."""
     if not all(part.isidentifier() for part in name.split(".")):
         raise error(f"{name!r}, needed for {needed_for}, is not the name of a module.")
     directory = str(Path.cwd())

@@ -1,4 +1,7 @@
-"""Checks of arguments, and how their values are shown, the same everywhere."""
+"""Checks of arguments, and how their values are shown, the same everywhere.
+
+A check raises the type of error that it is given, and returns the value as it should be.
+"""
 
 from __future__ import annotations
 
@@ -21,11 +24,7 @@ def check_int(
     high: int | None = None,
     error: type[SdmbtlError] = SdmbtlError,
 ) -> int:
-    """Check a whole number from `low` to `high`, of any integer type.
-
-    Raises:
-        SdmbtlError: Of the type `error`, if it is none.
-    """
+    """Check a whole number from `low` to `high`, of any integer type."""
     try:
         number = operator.index(value)  # type: ignore[arg-type]
     except TypeError:
@@ -40,11 +39,7 @@ def check_int(
 def check_float(
     name: str, value: object, *, low: float = -math.inf, error: type[SdmbtlError] = SdmbtlError
 ) -> float:
-    """Check a finite number >= low.
-
-    Raises:
-        SdmbtlError: Of the type `error`, if it is none.
-    """
+    """Check a finite number >= low."""
     try:
         is_none = isinstance(value, str | bytes | bool)  # which float() would make one
         number = math.nan if is_none else float(value)  # type: ignore[arg-type]
@@ -57,11 +52,7 @@ def check_float(
 
 
 def check_bool(name: str, value: object, *, error: type[SdmbtlError] = SdmbtlError) -> bool:
-    """Check a value that is True or False, and not just something that counts as one.
-
-    Raises:
-        SdmbtlError: Of the type `error`, if it is neither.
-    """
+    """Check a value that is True or False, and not just something that counts as one."""
     if not isinstance(value, bool):
         raise error(f"{name!r} must be true or false. Got {value!r} instead.")
     return value
@@ -70,11 +61,7 @@ def check_bool(name: str, value: object, *, error: type[SdmbtlError] = SdmbtlErr
 def check_return_range(
     given: object, *, error: type[SdmbtlError] = SdmbtlError
 ) -> tuple[float, float]:
-    """Check the lowest and the highest return of an episode.
-
-    Raises:
-        SdmbtlError: Of the type `error`, if they are not two numbers in ascending order.
-    """
+    """Check the lowest and the highest return of an episode."""
     if not isinstance(given, list | tuple) or len(given) != 2:
         raise error(
             "The range of returns is a pair, the lowest and the highest. "
@@ -106,11 +93,7 @@ def known_options(
     *,
     error: type[SdmbtlError] = SdmbtlError,
 ) -> None:
-    """Refuse options that their owner does not have.
-
-    Raises:
-        SdmbtlError: Of the type `error`, naming the first one and what there is.
-    """
+    """Refuse options that their owner does not have."""
     for option in options:
         known_name("option", option, known, has=f"{owner!r} has", error=error)
 
@@ -123,11 +106,7 @@ def known_name(
     has: str = "known:",
     error: type[SdmbtlError] = SdmbtlError,
 ) -> None:
-    """Refuse a name that is none of the known ones.
-
-    Raises:
-        SdmbtlError: Of the type `error`, with what there is.
-    """
+    """Refuse a name that is none of the known ones."""
     if name not in known:
         names = ", ".join(dict.fromkeys(known)) or f"no {kind}s"
         raise error(f"Unknown {kind} {name!r}; {has} {names}.{did_you_mean(name, known)}")

@@ -16,9 +16,6 @@ class PlainConsole(Console):
 
     Names, errors and paths may come from files of somebody else. They are escaped here, where all
     text passes, so that nobody has to remember it.
-
-    Args:
-        **options: As of Rich's console.
     """
 
     def __init__(self, **options: Any) -> None:

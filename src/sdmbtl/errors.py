@@ -152,11 +152,6 @@ def error_text(error: BaseException) -> str:
 
 
 def describe_failure(error: BaseException, line: str | None = None) -> str:
-    """Describe an error of somebody's code: its type, its message, and the line that raised it.
-
-    Args:
-        error: The error.
-        line: The line to name if the error was not raised in somebody's code.
-    """
+    """Describe an error of somebody's code: its type, its message, and the line that raised it."""
     line = failing_line(error) or line
     return error_text(error) + ("" if line is None else f" ({line})")

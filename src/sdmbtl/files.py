@@ -81,10 +81,6 @@ def find_leftovers(folder: Path) -> list[Path]:
 def unsafe_path_reason(path: Path, root: Path) -> str | None:
     """Tell why a path is not opened: links are not followed, and only files are read.
 
-    Args:
-        path: The file.
-        root: A directory above it, which may be anything.
-
     Returns:
         Such as "study.db is a link, not a file"; None for a file, or nothing.
     """
@@ -125,12 +121,7 @@ def sync_directory(path: Path) -> None:
 
 
 def network_file_system(path: Path, table: Path = Path("/proc/self/mountinfo")) -> str | None:
-    """Return the kind of network file system that a path is on; None for a disk, or if unknown.
-
-    Args:
-        path: The path; it need not exist.
-        table: The table of what is mounted.
-    """
+    """Return the kind of network file system that a path is on; None for a disk, or if unknown."""
     try:
         lines = table.read_text().splitlines()
     except OSError:

@@ -7,7 +7,6 @@ import re
 import zipfile
 import zlib
 from collections.abc import Iterable
-from itertools import chain
 from os import fstat
 from pathlib import Path
 from typing import Any
@@ -46,11 +45,7 @@ _NUMBER_BYTES = 8
 
 
 def check_size(what: object, size: int, most: int) -> None:
-    """Refuse something that is too large to be read.
-
-    Raises:
-        LimitError: With the size, if it is above `most` bytes.
-    """
+    """Refuse something that is too large to be read."""
     if size > most:
         raise LimitError(f"{what} is too large: {size:,} bytes. At most {most:,} bytes are read.")
 
@@ -73,33 +68,17 @@ def read_bytes(path: str | Path, most: int = MAX_BYTES) -> bytes:
 
 
 def read_text(path: str | Path, most: int = MAX_TEXT) -> str:
-    """Read a text in UTF-8.
-
-    Raises:
-        LimitError: If it is too large.
-        OSError: If it cannot be read.
-        UnicodeDecodeError: If it is not such a text.
-    """
+    """Read a text in UTF-8."""
     return read_bytes(path, most).decode("utf-8")
 
 
 def read_json(path: str | Path) -> Any:
-    """Read the JSON data in a file.
-
-    Raises:
-        LimitError: If it is too large.
-        OSError: If it cannot be read.
-        ValueError: If it is not JSON, or nested too deeply.
-    """
+    """Read the JSON data in a file."""
     return parse_json(read_text(path), str(path))
 
 
 def parse_json(text: object, source: str = "A JSON text") -> Any:
     """Read JSON data from a text; NaN and Infinity are read as Python writes them.
-
-    Args:
-        text: The text.
-        source: Origin of the text, for messages.
 
     Raises:
         LimitError: If it is too large.
@@ -119,20 +98,13 @@ def parse_json(text: object, source: str = "A JSON text") -> Any:
 
 
 def check_depth(data: Any) -> None:
-    """Refuse JSON or TOML data that are nested so deeply that working with them would fail.
-
-    Raises:
-        ValueError: If they are.
-    """
+    """Refuse JSON or TOML data that are nested so deeply that working with them would fail."""
     level, depth = [data], 0
-    while level:
-        containers = [value for value in level if isinstance(value, dict | list)]
-        level = list(
-            chain.from_iterable(c.values() if isinstance(c, dict) else c for c in containers)
-        )
+    while containers := [value for value in level if isinstance(value, dict | list)]:
         depth += 1
-        if depth > MAX_DEPTH and containers:
+        if depth > MAX_DEPTH:
             raise ValueError("it is nested too deeply")
+        level = [v for c in containers for v in (c.values() if isinstance(c, dict) else c)]
 
 
 def read_npz(path: str | Path, names: Iterable[str] | None = None) -> dict[str, NDArray[Any]]:

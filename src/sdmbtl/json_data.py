@@ -52,12 +52,6 @@ def made_from_json(
 ) -> Made:
     """Make something from its name, or from its name and settings.
 
-    Args:
-        kind: The kind of thing, in a word.
-        given: The name, or `{"name": name, **settings}`.
-        makers: Functions of the settings, by name.
-        error: Type of the error.
-
     Raises:
         SdmbtlError: Of the type `error`, if the name or a setting is unknown.
 

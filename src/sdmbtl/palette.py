@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-#: Six colours of Okabe and Ito's set, which differ for every kind of colour vision.
-COLOURS = ("#0072B2", "#E69F00", "#009E73", "#CC79A7", "#56B4E9", "#D55E00")
+#: Six colours near Okabe and Ito's, further apart for every kind of colour vision.
+COLOURS = ("#005ba8", "#eaa010", "#469b6b", "#c36de0", "#66d7df", "#b74006")
 #: Greys of all further policies; neighbours differ.
 GREYS = ("#6f6f6f", "#a0a0a0", "#c9c9c9")
 
@@ -13,3 +13,15 @@ def policy_colour(number: int) -> str:
     if number < len(COLOURS):
         return COLOURS[number]
     return GREYS[(number - len(COLOURS)) % len(GREYS)]
+
+
+def luminance(colour: str) -> float:
+    """Return the relative luminance of a colour such as "#005ba8", 0 to 1 (WCAG 2)."""
+    shares = (int(colour[at : at + 2], 16) / 255 for at in (1, 3, 5))
+    red, green, blue = (s / 12.92 if s <= 0.04045 else ((s + 0.055) / 1.055) ** 2.4 for s in shares)
+    return 0.2126 * red + 0.7152 * green + 0.0722 * blue
+
+
+def text_colour(ground: str) -> str:
+    """Return black or white, the one with more contrast to a ground: at least 4.5 to 1."""
+    return "#000000" if luminance(ground) > 0.179 else "#ffffff"

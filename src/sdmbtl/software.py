@@ -5,6 +5,7 @@ from __future__ import annotations
 import platform
 import sys
 from collections.abc import Iterable
+from functools import cache
 from importlib.metadata import PackageNotFoundError, version
 
 #: Packages that choices depend on, and further ones that training depends on.
@@ -24,9 +25,14 @@ def in_notebook() -> bool:
 def versions(packages: Iterable[str] = CORE, *, python: bool = True) -> dict[str, str]:
     """Return the versions of those packages that are installed, and of Python."""
     found = {"python": platform.python_version()} if python else {}
-    for name in packages:
-        try:
-            found[name] = version(name)
-        except PackageNotFoundError:
-            continue
+    found |= {name: at for name in packages if (at := _installed(name)) is not None}
     return found
+
+
+@cache
+def _installed(package: str) -> str | None:
+    """Return the version of a package; reading it takes longer than a record of a study."""
+    try:
+        return version(package)
+    except PackageNotFoundError:
+        return None

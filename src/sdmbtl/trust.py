@@ -31,6 +31,11 @@ class StudyTrust:
         identity: Data that tell the study from others: its origin and its configuration.
         given: True if the user named the code just now, or trusts it.
         selector: Recorded name of the selector.
+
+    Attributes:
+        code: Descriptions of what would be imported or called.
+        names_selector: True if the selector is code of somebody's own, which opening the study
+            imports.
     """
 
     def __init__(
@@ -42,25 +47,13 @@ class StudyTrust:
         given: bool,
         selector: str = "",
     ) -> None:
-        self.path = path
-        self._family, self._selector = family, selector
-        self._identity = identity
-        self._given = given
+        self.path, self._identity, self._given = path, identity, given
+        self.names_selector = ":" in selector
+        self.code = [f"the selector {selector!r}"] if self.names_selector else []
+        if family is not None:
+            from sdmbtl.environments.registry import code_of_family
 
-    @property
-    def code(self) -> list[str]:
-        """Descriptions of what would be imported or called."""
-        selector = [f"the selector {self._selector!r}"] if self.names_selector else []
-        if self._family is None:
-            return selector
-        from sdmbtl.environments.registry import code_of_family
-
-        return selector + code_of_family(self._family)
-
-    @property
-    def names_selector(self) -> bool:
-        """True if the selector is code of somebody's own, which opening the study imports."""
-        return ":" in self._selector
+            self.code += code_of_family(family)
 
     @property
     def holds(self) -> bool:
@@ -96,11 +89,7 @@ class StudyTrust:
                 mark.touch(mode=0o600)
 
     def check(self) -> None:
-        """Refuse code that is not trusted.
-
-        Raises:
-            StudyError: If the study names code, was not made here and is not trusted.
-        """
+        """Refuse code that is not trusted."""
         if not self.holds:
             refuse_untrusted(
                 f"The study in {str(self.path)!r} was not made here by you, or was moved or copied "
@@ -114,17 +103,7 @@ class StudyTrust:
 def refuse_untrusted(
     owner: str, code: Sequence[str], way_out: str, *, error: type[SdmbtlError]
 ) -> None:
-    """Refuse data that name code; nothing happens if none is named.
-
-    Args:
-        owner: The thing that names the code, at the beginning of the message.
-        code: Descriptions of what would be imported or called.
-        way_out: The way to trust it, at the end of the message.
-        error: Type of the error.
-
-    Raises:
-        SdmbtlError: Of the type `error`, listing the code.
-    """
+    """Refuse data that name code; nothing happens if none is named."""
     if code:
         raise error(
             f"{owner} names code that would be imported or called: {', '.join(code)}. "

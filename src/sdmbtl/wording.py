@@ -1,9 +1,10 @@
-"""Numbers, contexts and times as text, the same wherever they are shown."""
+"""Numbers, contexts and times as text, the same wherever they are shown; small pieces of HTML."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
+from html import escape
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
@@ -162,7 +163,7 @@ def points(share: float) -> str:
 
 
 def rise_in_words(gain: float, return_range: tuple[float, float] | None) -> str:
-    """Say by how much the coverage rises, or the mean best return without a known range.
+    """Describe the rise of the coverage, or the mean best return without a known range.
 
     >>> rise_in_words(15.0, (0.0, 500.0)), rise_in_words(15.0, None)
     ('coverage by 3 points', 'the mean best return by 15')
@@ -184,3 +185,33 @@ def trained_on(space: ContextSpace, trials: Sequence[Trial], trial: Trial) -> st
     if trial.parent is None or not space.is_whole(trial.source):
         return words
     return f"{words}, continued" if space.is_whole(trials[trial.parent].source) else words
+
+
+def html_table(headers: Sequence[str], rows: Iterable[Sequence[object]]) -> str:
+    """A table.
+
+    >>> html_table(["name"], [["<b>"]])
+    '<table><thead><tr><th>name</th></tr></thead><tbody><tr><td>&lt;b&gt;</td></tr></tbody></table>'
+    """
+    head = _cells("th", headers)
+    body = "".join(f"<tr>{_cells('td', row)}</tr>" for row in rows)
+    return f"<table><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>"
+
+
+def html_lines(title: str, lines: Iterable[str] = ()) -> str:
+    """A line in bold, and others below it.
+
+    >>> html_lines("A & B", ["one"])
+    '<div><strong>A &amp; B</strong><br>one</div>'
+    """
+    return (
+        f"<div>{'<br>'.join([f'<strong>{_escaped(title)}</strong>', *map(_escaped, lines)])}</div>"
+    )
+
+
+def _cells(tag: str, values: Iterable[object]) -> str:
+    return "".join(f"<{tag}>{_escaped(value)}</{tag}>" for value in values)
+
+
+def _escaped(value: object) -> str:
+    return escape(printable(str(value)))

@@ -35,6 +35,12 @@ def test_a_finished_policy_is_a_row_of_a_table(study, trial):
     assert len(row) <= 80
 
 
+def test_a_gain_has_its_sign(study, trial):
+    progress = RunProgress(study)
+    progress._performance = study.performance + 25  # an estimate that was too high
+    assert progress.take(Event("finished", trial))[0].endswith("  -5.0")
+
+
 def test_warnings_failures_and_losses_are_marked(study, trial):
     run = replace(trial.run, errors=("boom",), lost=("it hung",))
     broken = trial.updated(run=run)
@@ -55,11 +61,11 @@ def test_warnings_failures_and_losses_are_marked(study, trial):
     [
         ("asked", (), "training"),
         ("compiling", (0, 4096), "compiling PPO (once, 5–30 s)"),
-        ("training", (1024, 4096, 20.5, 5400.0), "1,024/4,096 steps  5,400 steps/s  return 20.5"),
-        ("training", (120_000, 500_000), "120k/500k steps"),
-        ("continued", (1024, 4096), "1,024/4,096 steps"),
+        ("training", (1024, 4096, 20.5, 5400.0), "1,024/4,096  return 20.5"),
+        ("training", (120_000, 500_000), "120k/500k"),
+        ("continued", (1024, 4096), "1,024/4,096"),
         ("trained", (), "evaluating"),
-        ("evaluating", (120, 512), "evaluating 120/512 targets"),
+        ("evaluating", (120, 512), "evaluating 120/512"),
         ("waiting", (), "another process works on it"),
         ("finished", (), "choosing a context"),
     ],
@@ -73,12 +79,13 @@ def test_the_current_activity(stage, numbers, text, study, trial):
 def test_a_terminal_shows_the_policy_the_bar_the_reason_and_the_time(study, trial):
     progress = RunProgress(study, budget=9)
     progress.take(Event("training", trial, 120_000, 500_000, 212.4, 5400.0))
-    row, bar, *reason, footer = picture(progress)
+    row, *reason, _, footer = picture(progress)
     assert row.startswith("  2  length=")
-    assert bar.endswith("120k/500k steps  5,400 steps/s  return 212.4")
+    assert row.endswith("─ 120k/500k  return 212.4")
     assert " ".join(line.strip() for line in reason).startswith("why: ")
     assert footer.startswith(" policy 4 of 9 · 0:00 elapsed · about ")
-    assert footer.endswith(" left · Ctrl-C is safe")
+    assert " left · 5,400 steps/s · " in footer
+    assert footer.endswith(" · Ctrl-C is safe")
     big = 10**9
     progress.take(Event("training", trial, big - 1, big, -123456.7, 123_456.0, policies=8))
     assert max(map(len, picture(progress))) <= 80

@@ -30,7 +30,7 @@ PENDULUM = [
     *("--selector", "m/gp-mbtl"),
 ]
 
-TRAINING = re.compile(r"[\d,]+/5,120 steps")
+TRAINING = re.compile(r"[\d,]+/5,120")
 
 
 @pytest.fixture
@@ -60,31 +60,21 @@ def run_on_terminal(command, folder):
             piece = os.read(ours, 65536)
         except OSError:  # nobody has it open any more
             break
-        pieces.append((time.monotonic(), piece.decode(errors="replace")))
+        pieces.append(piece.decode(errors="replace"))
     os.close(ours)
-    assert process.wait() == 0, "".join(text for _, text in pieces)
+    assert process.wait() == 0, "".join(pieces)
     return pieces
 
 
+@pytest.mark.slow
 def test_a_terminal_is_drawn_all_the_time(folder):
     pieces = run_on_terminal([*PENDULUM, "--steps", "5120"], folder)
-    drawn = [(when, text) for when, text in pieces if " elapsed" in text]
-    text = "".join(text for _, text in drawn)
+    text = "".join(piece for piece in pieces if " elapsed" in piece)
     assert len(set(TRAINING.findall(text))) >= 3
-    assert re.search(r"[\d,]+ steps/s  return -[\d.]+", text)
-    seconds = drawn[-1][0] - drawn[0][0]
-    assert text.count(" elapsed") >= seconds / 2
-    everything = "".join(text for _, text in pieces)
+    assert re.search(r"/5,120  return -[\d.]+", text)
+    assert re.search(r"[\d,]+ steps/s", text)
+    everything = "".join(pieces)
     assert len(re.findall(r"  0  gravity=10 .* %", everything)) == 1, "nothing is printed twice"
-
-
-def test_lines_without_a_terminal(folder):
-    command = [*PENDULUM, "--steps", "5120"]
-    result = subprocess.run(command, cwd=folder, capture_output=True, text=True, timeout=300)
-    assert result.returncode == 0, result.stderr
-    lines = result.stderr.splitlines()
-    assert any(line.startswith("  0  gravity=10 ") for line in lines)
-    assert "\x1b" not in result.stderr
 
 
 def test_logging_has_a_line_for_each_policy(tmp_path, caplog, capsys):
@@ -117,7 +107,7 @@ def test_logging_has_a_line_now_and_then(tmp_path, caplog):
             time.sleep(0.05)
 
     open_small(tmp_path / "study").run(budget=1, log_every=0.01, callbacks=[wait])
-    assert any("/4,096 steps" in record.message for record in caplog.records)
+    assert any("/4,096 " in record.message for record in caplog.records)
 
 
 def test_without_a_terminal_a_notebook_shows_lines_or_whoever_is_told_to(

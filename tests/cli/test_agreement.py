@@ -11,7 +11,11 @@ COVERAGE = re.compile(r"coverage (-?\d+\.\d %)")
 
 @pytest.mark.parametrize(
     ("settings", "budget"),
-    [(POINTS, 2), (REGIONS, 3), ({**REGIONS, "evaluate": "chosen"}, 2)],
+    [
+        (POINTS, 2),
+        pytest.param(REGIONS, 3, marks=pytest.mark.slow),
+        ({**REGIONS, "evaluate": "chosen"}, 2),
+    ],
     ids=["points", "regions", "chosen"],
 )
 def test_every_view_gives_the_same_coverage(tmp_path, settings, budget):

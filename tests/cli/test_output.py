@@ -95,7 +95,7 @@ REASON = "a reason that does not fit into one row of a terminal, with numbers su
 
 def test_lines_are_wrapped_between_words_on_a_terminal_only():
     for where in (terminal(), Console(file=io.StringIO(), width=80)):
-        print_lines(where, REASON * 3)
+        print_lines(REASON * 3, console=where)
         lines = [line.rstrip() for line in where.file.getvalue().splitlines()]
         assert " ".join(lines).split() == (REASON * 3).split()
         assert (len(lines) == 1) != where.is_terminal

@@ -18,7 +18,7 @@ CONTEXT = json.dumps({"length": 0.7, "masscart": 1.0, "masspole": 0.1})
 
 def test_description(command, trained):
     text = command("portfolio", trained[0]).stdout
-    assert text.startswith("3 policies, 8 targets: coverage ")
+    assert text.startswith("3 policies, 8 targets: expected coverage ")
     data = command.json("portfolio", trained[0])
     assert [policy["id"] for policy in data["by_policy"]] == [0, 1, 2]
     assert sum(policy["targets"] for policy in data["by_policy"]) == 8
@@ -50,7 +50,7 @@ def test_the_policy_for_a_context(command, trained):
 
 def test_text_fits_a_terminal(command, trained, monkeypatch):
     where = terminal()
-    monkeypatch.setattr(sys.modules["sdmbtl.cli.portfolio"], "PlainConsole", lambda: where)
+    monkeypatch.setattr(sys.modules["sdmbtl.cli.output"], "PlainConsole", lambda: where)
     command("portfolio", trained[0])
     lines = where.file.getvalue().splitlines()
     assert max(map(len, lines)) <= 80

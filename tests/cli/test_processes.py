@@ -1,16 +1,12 @@
-"""Whole processes: interrupted by Ctrl-C, and with an environment of one's own."""
+"""Whole runs: interrupted by Ctrl-C, and with an environment of one's own."""
 
-import json
 import signal
-import subprocess
 import sys
 
 from command_runner import OWN_ENVIRONMENT, QUICK, started, wait_until
 
 from sdmbtl.errors import SdmbtlError
 from sdmbtl.studies import Study
-
-SDMBTL = [sys.executable, "-m", "sdmbtl"]
 
 MANY = """
 [dimensions.length]
@@ -62,39 +58,33 @@ def test_interrupted_and_resumed(command, tmp_path):
     assert comparable(resumed) == comparable(whole)
 
 
-def run(folder, *arguments):
-    return subprocess.run(
-        [*SDMBTL, *arguments], cwd=folder, capture_output=True, text=True, timeout=300
-    )
+def test_an_environment_of_ones_own_that_is_edited(command, tmp_path, monkeypatch):
+    def written(text):
+        (tmp_path / "my_envs.py").write_text(text)
+        sys.modules.pop("my_envs", None)
 
-
-def test_an_environment_of_ones_own_that_is_edited(tmp_path):
-    (tmp_path / "my_envs.py").write_text(OWN_ENVIRONMENT)
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.syspath_prepend(tmp_path)
+    monkeypatch.setattr(sys, "dont_write_bytecode", True)
+    written(OWN_ENVIRONMENT)
     (tmp_path / "gravities.toml").write_text(GRAVITIES)
-    finished = run(
-        tmp_path,
+    status = command.json(
         *("run", "my_envs:pendulum", "--space", "gravities.toml"),
         *("--steps", "256", "--set", "num_steps=32", "--set", "num_envs=2"),
-        *("--episodes", "2", "--budget", "2", "--json"),
+        *("--episodes", "2", "--budget", "2"),
     )
-    assert finished.returncode == 0, finished.stderr
-    status = json.loads(finished.stdout)
     assert status["environment"] == "my_envs:pendulum"
     assert status["trainer"] == "ppo"
     assert status["policies"] == 2
     assert status["coverage"] is None  # nobody said what the range of returns is
-    assert (tmp_path / "runs" / "my_envs-pendulum" / "study.db").exists()
+    study = tmp_path / "runs" / "my_envs-pendulum"
+    assert (study / "study.db").exists()
 
-    edited = OWN_ENVIRONMENT.replace("def pendulum", "# shorter\ndef pendulum")
-    (tmp_path / "my_envs.py").write_text(edited.replace("=20", "=10"))
-    study = "runs/my_envs-pendulum"
-    refused = run(tmp_path, "resume", study, "--budget", "3")
-    assert refused.returncode == 2
-    assert "have changed since its policies were trained:\n  source of my_envs has changed\n" in (
-        refused.stderr
-    )
-    assert "--accept-changes" in refused.stderr
-    accepted = run(tmp_path, "resume", study, "--budget", "3", "--accept-changes")
-    assert accepted.returncode == 0, accepted.stderr
+    written(OWN_ENVIRONMENT.replace("def pendulum", "# shorter\ndef pendulum").replace("20", "10"))
+    refused = command.error("resume", study, "--budget", "3")
+    assert "source of my_envs has changed" in refused
+    assert "--accept-changes" in refused
+    accepted = command("resume", study, "--budget", "3", "--accept-changes")
     shown = " ".join(accepted.stdout.split())
     assert "Environments changed after 2 policies: source of my_envs has changed" in shown
+    sys.modules.pop("my_envs")

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from sdmbtl import ContextSpace, Levels
 from sdmbtl.contexts import Source, load_space
-from sdmbtl.contexts.regions import draw_lowest
+from sdmbtl.contexts.regions import describe_briefly, draw_lowest
 from sdmbtl.errors import ContextError
 from sdmbtl.testing.spaces import example_spaces
 
@@ -51,7 +51,7 @@ class TestSource:
             ({"center": [1.0], "parent": -1}, "'parent' must be a whole number >= 0. Got -1"),
             ({"center": [1.0], "parent": 0.5}, "'parent' must be.*Got 0.5"),
             ({"center": [1.0], "steps": 0}, "'steps' must be a whole number >= 1. Got 0"),
-            ({"center": [1.0], "size": 1}, "there is no 'size'. Leave it out"),
+            ({"center": [1.0], "size": 1}, "Unknown part of a source 'size'"),
         ],
     )
     def test_what_is_none(self, data, text):
@@ -169,7 +169,7 @@ class TestPrioritised:
         for seed in range(20):
             drawn = GRID.draw(source, 8, np.random.default_rng(seed), returns)
             assert len(drawn) == 8
-            known = [GRID.index(context) for context in drawn[: min(4, inside.sum())]]
+            known = [GRID.find(context) for context in drawn[: min(4, inside.sum())]]
             assert inside[known].all()
 
     def test_without_replacement_by_weights_that_fall_with_the_rank(self):
@@ -194,7 +194,7 @@ class TestDiscrete:
         source = Source.at(self.SPACE.targets[target], width)
         drawn = self.SPACE.draw(source, n, np.random.default_rng(seed))
         inside = np.flatnonzero(self.SPACE.targets_in(source))
-        indices = [self.SPACE.index(context) for context in drawn]
+        indices = [self.SPACE.find(context) for context in drawn]
         counts = np.bincount(indices, minlength=len(self.SPACE))
         assert len(indices) == n
         assert not counts[np.setdiff1d(np.arange(len(self.SPACE)), inside)].any()
@@ -212,3 +212,14 @@ class TestDiscrete:
         path.write_text("[dimensions.wind]\nvalues = [false, true]\ndiscrete = false\n")
         with pytest.raises(ContextError, match="nothing between true and false"):
             load_space(path)
+
+
+def test_regions_in_a_few_words():
+    space = ContextSpace(mass=np.linspace(0, 100, 11), length=[0.0, 0.5, 1.0], wind=[0, 1, 2])
+    words = {
+        Source.at([50.0, 0.0, 1.0], width=0.4): "middle mass, lowest length",
+        Source.at([20.0, 1.0, 1.0], width=0.3): "low mass, highest length",
+        Source.at([10.0, 0.5, 1.0]): "mass=10 length=0.5 wind=1",
+        space.whole(): "whole space",
+    }
+    assert {source: describe_briefly(space, source) for source in words} == words

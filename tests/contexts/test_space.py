@@ -94,7 +94,7 @@ class TestSample:
     def test_lists_of_values_give_their_values_only(self):
         space = ContextSpace.sample(20, a=[3, 1, 2], b=Interval(0, 1))
         assert set(space.targets[:, 0]) == {1.0, 2.0, 3.0}
-        assert [space.index(context) for context in space] == list(range(20))
+        assert [space.find(context) for context in space] == list(range(20))
 
 
 class TestVectors:
@@ -158,21 +158,15 @@ class TestLookUp:
         assert space.find([0.2 + 1e-8, 1.0]) is None
         assert space.find([0.2, 1.0 + 1e-8]) is None
 
-    def test_index_of_another_context_names_the_nearest_target(self):
-        with pytest.raises(ContextError, match=r"nearest is length=1 mass=1 \(index 3\)"):
-            SPACE.index({"length": 1.1, "mass": 0.9})
-
     def test_another_value_of_a_constant_dimension_is_another_context(self):
         space = ContextSpace(gravity=[9.81], zero=[0.0], mass=[1.0, 2.0])
-        assert space.index([9.81, 0.0, 2.0]) == 1
+        assert space.find([9.81, 0.0, 2.0]) == 1
         assert space.find([9.81 * (1 + 1e-12), 0.0, 2.0]) == 1
         assert space.find([3.7, 0.0, 2.0]) is None
         assert space.find([9.81, 1e-3, 2.0]) is None
         assert space.nearest([3.7, 0.0, 2.0]) == 1
         assert [9.81, 0.0, 1.5] in space
         assert [3.7, 0.0, 1.5] not in space
-        with pytest.raises(ContextError, match="is not a target. The nearest is"):
-            space.index([3.7, 0.0, 2.0])
 
     def test_in_asks_for_the_box(self):
         for inside in ({"length": 0.7, "mass": 0.5}, [0.5, 0.1], [2.0, 1.0], [2.0 + 1e-12, 1.0]):

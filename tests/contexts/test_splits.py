@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from sdmbtl.contexts import ContextSpace, Levels, Range
@@ -16,7 +16,6 @@ from sdmbtl.errors import ContextError
     scale=st.sampled_from(["linear", "log"]),
     seed=st.integers(0, 99),
 )
-@settings(max_examples=60, deadline=None)
 def test_interpolation_is_inside_and_extrapolation_outside_of_the_box(low, length, scale, seed):
     space = ContextSpace(
         mass=Range(low, low + length, 4, scale).dimension,

@@ -72,11 +72,6 @@ class TestRows:
 
 
 class TestSampling:
-    def test_small_spaces_are_not_sampled(self):
-        assert TargetSampling(exact_up_to=len(GRID), size=10).sample(GRID, 0) is None
-        sample = TargetSampling(exact_up_to=len(GRID) - 1, size=10).sample(GRID, 0)
-        assert len(sample) == 10
-
     def test_it_is_read_from_json(self):
         assert TargetSampling.of({"exact_up_to": 9, "size": 3}) == TargetSampling(9, 3)
         assert TargetSampling.of(None) is None

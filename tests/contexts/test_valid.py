@@ -21,7 +21,7 @@ class TestCategories:
     def test_contexts_have_texts_and_arrays_numbers(self):
         assert GROUND.target(5) == {"ground": "ice", "mass": 1.0, "wet": 1.0}
         assert GROUND.targets[5].tolist() == [1.0, 1.0, 1.0]
-        assert GROUND.index({"ground": "ice", "mass": 1, "wet": True}) == 5
+        assert GROUND.find({"ground": "ice", "mass": 1, "wet": True}) == 5
 
     def test_any_two_categories_are_one_apart(self):
         units = GROUND.to_unit([[c, 1.0, 0.0] for c in range(3)])

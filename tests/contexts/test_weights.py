@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from sdmbtl.contexts import ContextSpace, Interval, Levels, Source, TargetSample, load_space
@@ -71,7 +71,6 @@ def test_choices_follow_the_weights(name):
 
 
 @given(st.lists(st.floats(0, 1), min_size=3, max_size=8), st.integers(0, 7))
-@settings(max_examples=50, deadline=None)
 def test_coverage_of_a_target_twice_is_that_of_twice_the_weight(best, place):
     best = np.array(best)
     place %= len(best)

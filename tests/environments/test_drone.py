@@ -14,6 +14,7 @@ from sdmbtl.environments.functional import drone as physics
 
 FAMILY = make_family("Drone")
 TWIN = FAMILY.functional()
+STEP = jax.jit(TWIN.step)
 CORNERS = [
     dict(zip(space.names, values, strict=True))
     for space in map(FAMILY.space, FAMILY.ranges)
@@ -48,14 +49,13 @@ def flight(state, command, c, steps=4, dt=0.01):
 def test_every_step_follows_the_equations():
     rng = np.random.default_rng(0)
     with jax.enable_x64(True):
-        step = jax.jit(TWIN.step)
         for context in CORNERS[::5]:
             full = FAMILY.full_context(context)
             for _ in range(20):
                 state = rng.uniform(-1, 1, 8) * [3.1, 3.1, 1.6, 4, 4, 6, 0.5, 0.5]
                 state[6:] += 0.5
                 command = rng.uniform(-1, 1, 2)
-                new, reward, ended = step(state, command, vector(context))
+                new, reward, ended = STEP(state, command, vector(context))
                 expected, worth = flight(state, command, full)
                 np.testing.assert_allclose(new, expected, rtol=1e-9, atol=1e-9)
                 assert reward == pytest.approx(worth, rel=1e-9)
@@ -72,7 +72,7 @@ def test_it_hovers_at_the_goal_where_thrust_balances_weight_and_wind(context):
     assert power < 0.8
     state = np.array([0, 0, tilt, 0, 0, 0, power, power])
     with jax.enable_x64(True):
-        new, reward, ended = TWIN.step(state, np.full(2, 2 * power - 1), vector(context))
+        new, reward, ended = STEP(state, np.full(2, 2 * power - 1), vector(context))
     np.testing.assert_allclose(new, state, atol=1e-5)
     assert (float(reward), bool(ended)) == (pytest.approx(1.0), False)
 
@@ -86,7 +86,7 @@ def test_the_view_takes_the_same_steps():
         while not ended:
             np.testing.assert_array_equal(observation, TWIN.observe(state, vector(context)))
             action = rng.uniform(-1.2, 1.2, 2).astype(np.float32)
-            state, reward, done = jax.jit(TWIN.step)(state, action, vector(context))
+            state, reward, done = STEP(state, action, vector(context))
             observation, given, terminated, truncated, _ = env.step(action)
             assert (given, terminated) == (float(reward), bool(done))
             ended, total = terminated or truncated, total + 1

@@ -17,7 +17,7 @@ from sdmbtl.environments.functional import from_brax, from_gymnax
 from sdmbtl.errors import FamilyError
 from sdmbtl.training import TrainingJob, make_trainer
 
-DOCS = (Path(__file__).parents[2] / "docs/jax.md").read_text(encoding="utf-8")
+DOCS = (Path(__file__).parents[2] / "docs/examples/jax.md").read_text(encoding="utf-8")
 BLOCKS = re.findall(r"```python\n(.*?)```", DOCS, re.DOTALL)
 QUICK = {"total_timesteps": 512, "num_envs": 8, "num_steps": 32, "minibatch_size": 64}
 
@@ -104,7 +104,7 @@ def test_an_adapted_environment_is_a_family(family):
     assert list(report.first_difference) == list(family.space().names)
 
 
-@pytest.mark.parametrize("name", ["walk", "slide"])
+@pytest.mark.parametrize("name", ["walk", pytest.param("slide", marks=pytest.mark.slow)])
 def test_several_policies_are_trained_at_once_and_repeat_themselves(name):
     family = STAND_INS[name]
     space = family.space()

@@ -55,7 +55,8 @@ def count_same_episodes(context, seed, steps):
 
 
 def test_every_digit_is_gymnasiums():
-    assert sum(count_same_episodes(c, i, steps=250) for i, c in enumerate(CONTEXTS)) > 27
+    some = list(enumerate(CONTEXTS))[::4]
+    assert sum(count_same_episodes(c, i, steps=250) for i, c in some) > len(some)
 
 
 @pytest.mark.slow
@@ -157,12 +158,12 @@ def test_the_lidar_sees_what_box2d_sees(walker):
     xs, ys = points.T
     rng = np.random.default_rng(0)
     left, seen = 0, set()
-    for x, height in zip(rng.uniform(0, 92, 3000), rng.exponential(1.0, 3000), strict=True):
+    for x, height in zip(rng.uniform(0, 92, 1000), rng.exponential(1.0, 1000), strict=True):
         found, expected, doubtful = fractions_and_doubtful(walker, x, np.interp(x, xs, ys) + height)
         assert found == expected
         left += len(doubtful)
         seen.update(np.round(found, 1))
-    assert left < 0.05 * 3000 * 10
+    assert left < 0.05 * 1000 * 10
     assert len(seen) == 11, "rays must meet the ground at all distances, and miss it"
 
 

@@ -73,8 +73,11 @@ def test_nothing_is_printed_and_no_file_is_written(tmp_path, monkeypatch, capfd)
 CONTEXTS = [{}, {"gravity": 5.0, "mass": 2.0, "friction": 0.25, "gear": 0.5}, {"gravity": 15.0}]
 
 
-@pytest.mark.parametrize("name", NAMES)
-def test_a_batch_is_gymnasium_to_the_last_bit(name):
+@pytest.mark.parametrize(
+    ("name", "steps"),
+    [("Hopper", 300), *(pytest.param(name, 1100, marks=pytest.mark.slow) for name in NAMES)],
+)
+def test_a_batch_is_gymnasium_to_the_last_bit(name, steps):
     family = make_family(name)
     batch = family.make_env_batch(len(CONTEXTS))
     theirs = make_registered(find_registered(f"{name}-v5"), None, {})
@@ -90,7 +93,7 @@ def test_a_batch_is_gymnasium_to_the_last_bit(name):
 
     for slot in range(len(envs)):
         reset(slot)
-    for t in range(1100):
+    for t in range(steps):
         # Not all slots in each step, as at the end of an evaluation; beyond the bounds at times.
         slots = [0, 1, 2] if t % 5 else [2, 0]
         actions = rng.uniform(-1.2, 1.2, (3, *theirs.action_space.shape)).astype(np.float32)

@@ -1,13 +1,11 @@
 """The plug-in template: installed next to the product, used by name, checked by our suites."""
 
-import os
 import shutil
-import subprocess
-import sys
 import tomllib
 from pathlib import Path
 
 import pytest
+from command_runner import Command
 
 from sdmbtl import ContextSpace, make_selector, plugins
 from sdmbtl.environments import check_contextual_env, make_family
@@ -79,29 +77,22 @@ def test_options_in_a_name():
         make_selector("sdmbtl.wording:Nothing", ContextSpace(x=range(5)))
 
 
-def run_command(site, folder, *arguments):
-    path = os.pathsep.join([str(site), *filter(None, sys.path)])
-    words = [sys.executable, "-m", "sdmbtl", *map(str, arguments)]
-    environment = {**os.environ, "PYTHONPATH": path, "XDG_STATE_HOME": str(folder / "state")}
-    return subprocess.run(words, cwd=folder, env=environment, capture_output=True, text=True)
-
-
-def test_a_class_of_ones_own_chooses_in_studies_and_benchmarks(site, tmp_path):
+def test_a_class_of_ones_own_chooses_in_studies_and_benchmarks(site, tmp_path, monkeypatch):
+    monkeypatch.syspath_prepend(site)
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "state"))
+    command = Command()
     (tmp_path / "space.toml").write_text("[dimensions.x]\nvalues = [1, 2, 3]\n")
     named = ["--selector", "example_plugin:HaltonSelector"]
-    asked = run_command(site, tmp_path, "ask", "study", "--space", "space.toml", *named)
-    assert asked.returncode == 0, asked.stderr
+    asked = command("ask", "study", "--space", "space.toml", *named)
     assert '"strategy": "halton"' in asked.stdout
-    again = run_command(site, tmp_path, "ask", "study")
-    assert again.returncode == 0, again.stderr
+    command("ask", "study")
 
     shutil.copytree(tmp_path / "study", tmp_path / "copied")
-    refused = run_command(site, tmp_path, "ask", "copied")
-    assert refused.returncode != 0
-    assert "the selector 'example_plugin:HaltonSelector'" in " ".join(refused.stderr.split())
+    refused = command.error("ask", "copied")
+    assert "the selector 'example_plugin:HaltonSelector'" in refused
 
     both = "example_plugin:HaltonSelector,random?sources=box"
     how = ["--matrices", "1", "--rounds", "2", "--jobs", "1", "--selectors", both]
-    bench = run_command(site, tmp_path, "lab", "bench", "synthetic", *how)
-    assert bench.returncode == 0, bench.stderr
-    assert "example_plugin:HaltonSelector" in bench.stdout
+    shown = command("lab", "bench", "synthetic", *how, "--out", "results").stdout
+    assert "example_plugin:HaltonSelector" in shown

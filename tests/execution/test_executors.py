@@ -16,9 +16,11 @@ from sdmbtl.errors import ExecutorError, MissingPackageError, TrainerError, Work
 from sdmbtl.execution import ProcessExecutor, SerialExecutor, make_executor
 
 HERE = Path(__file__).parent
+#: Ray starts a cluster of this machine.
+EXECUTORS = ("serial", "processes", "submitit", pytest.param("ray", marks=pytest.mark.slow))
 
 
-@pytest.fixture(scope="module", params=["serial", "processes", "ray", "submitit"])
+@pytest.fixture(scope="module", params=EXECUTORS)
 def executor(request, tmp_path_factory):
     options = {}
     if request.param == "ray":

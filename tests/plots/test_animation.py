@@ -65,17 +65,17 @@ def test_what_cannot_be_drawn_is_refused():
 
 def test_one_that_has_ended_keeps_its_last_picture():
     films = {"short": shots([10, 20]), "long": shots([30, 40, 50])}
-    pictures = list(film_side_by_side(films))
+    pictures = list(film_side_by_side(films, "CartPole"))
     assert len(pictures) == 3
-    assert {picture.shape for picture in pictures} == {(84, 126, 3)}
-    assert [int(picture[60, 30, 0]) for picture in pictures] == [10, 20, 20]
-    assert [int(picture[60, 100, 0]) for picture in pictures] == [30, 40, 50]
+    assert {picture.shape for picture in pictures} == {(106, 126, 3)}
+    assert [int(picture[82, 30, 0]) for picture in pictures] == [10, 20, 20]
+    assert [int(picture[82, 100, 0]) for picture in pictures] == [30, 40, 50]
 
 
 def test_wide_pictures_stand_below_each_other():
     films = {"a": shots([1], (40, 600, 3)), "b": shots([2], (40, 600, 3))}
-    (picture,) = film_side_by_side(films)
-    assert picture.shape == (2 * 84 + 6, 600, 3)
+    (picture,) = film_side_by_side(films, "CartPole")
+    assert picture.shape == (2 * 84 + 6 + 22, 600, 3)
 
 
 def test_a_gif_has_the_pictures_and_their_pace(tmp_path):

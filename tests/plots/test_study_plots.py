@@ -55,8 +55,8 @@ def test_curves_are_those_of_training(tmp_path):
     for number in range(3):
         run = TrainingRun(curve=((0, 1.0), (10, 2.0 + number)))
         trial = study.ask().updated(status="failed", run=run)
-        with study.log.write_lock():
-            study.log.record(trial)
+        with study.write_lock():
+            study.store.write(trial)
     axes = study.plot.curves()
     assert [line.get_ydata()[-1] for line in axes.lines] == [2, 3, 4]
 

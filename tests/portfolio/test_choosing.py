@@ -4,7 +4,7 @@ import math
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from portfolio_makers import LINE, NAN, SPACE, member, on_line, some_portfolio
 
@@ -15,7 +15,6 @@ from sdmbtl.transfer import mean_over_episodes
 
 
 class TestOnTargets:
-    @settings(max_examples=30, deadline=None)
     @given(st.integers(0, 10**6), st.sampled_from([0.0, 0.3]))
     def test_the_highest_expected_return(self, seed, missing):
         portfolio = some_portfolio(seed, missing=missing)
@@ -131,7 +130,6 @@ class TestBetweenTargets:
             "Highest expected return of 2 policies, predicted from 20 episodes on targets."
         )
 
-    @settings(max_examples=30, deadline=None)
     @given(st.integers(0, 10**6), st.floats(0, 4), st.floats(10, 30), st.sampled_from([0.0, 0.3]))
     def test_within_the_returns_seen(self, seed, a, b, missing):
         portfolio = some_portfolio(seed, missing=missing, return_range=(0, 200))
@@ -142,7 +140,6 @@ class TestBetweenTargets:
         low, high = choice.interval
         assert 0 <= low <= choice.expected_return <= high <= 200
 
-    @settings(max_examples=30, deadline=None)
     @given(st.integers(0, 10**6), st.permutations(range(4)), st.floats(-1, 5), st.floats(5, 35))
     def test_the_order_of_members_does_not_matter(self, seed, order, a, b):
         portfolio = some_portfolio(seed)

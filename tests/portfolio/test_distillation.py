@@ -40,7 +40,9 @@ def hidden_distiller(cartpole):
 # -- in Gymnasium environments -------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("kind", ACTIONS)
+@pytest.mark.parametrize(
+    "kind", ["one choice", "numbers", pytest.param("choices", marks=pytest.mark.slow)]
+)
 def test_a_told_student_does_what_the_policy_for_the_context_does(kind):
     made = Distiller(two_teachers(kind), sides(kind), "told", seed=1).run(300)
     assert made.policy.is_told
@@ -50,6 +52,7 @@ def test_a_told_student_does_what_the_policy_for_the_context_does(kind):
         assert ACTIONS[kind].contains(action) or kind == "one choice"
 
 
+@pytest.mark.slow
 def test_a_hidden_student_finds_the_context_out_by_one_step():
     kind = "one choice"
     distiller = Distiller(two_teachers(kind), sides(kind), "hidden", seed=1)

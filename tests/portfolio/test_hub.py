@@ -44,7 +44,8 @@ def test_a_portfolio_comes_back_from_the_hub(tmp_path):
     context = portfolio.space.middle()
     assert loaded.choose(context) == portfolio.choose(context)
     observation = np.array([0.5, -1.0])
-    assert loaded.act(context, observation) == portfolio.act(context, observation)
+    acts = (each.policy_for(context).act(observation) for each in (loaded, portfolio))
+    assert len(set(acts)) == 1
     assert len(list((tmp_path / "me/carts").rglob("*.npz"))) == 1
 
 

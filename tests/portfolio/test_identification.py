@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from portfolio_makers import LINE, SPACE, member, on_line, some_portfolio
 
@@ -25,7 +25,6 @@ def ends():
 
 
 @given(weights=st.lists(st.floats(0.0, 1.0), min_size=12, max_size=12).filter(any))
-@settings(max_examples=25, deadline=None)
 def test_a_distribution_has_the_policy_with_the_highest_mean(weights):
     portfolio = some_portfolio()
     choice = portfolio.choose(weights=weights)
@@ -96,7 +95,7 @@ def test_known_features_narrow_it_down():
     on_it = SPACE.targets[:, 0] == 4
     assert found.weights[on_it].sum() > 0.8
     twice = portfolio.identify({"a": 4, "b": 20.0})
-    assert twice.weights.argmax() == SPACE.index({"a": 4, "b": 20.0})
+    assert twice.weights.argmax() == SPACE.find({"a": 4, "b": 20.0})
     weights = np.where(on_it, 0.0, 1.0)
     assert not portfolio.identify({"a": 4}, weights=weights).weights[on_it].any()
 
@@ -110,12 +109,3 @@ def test_what_is_told_is_checked(ends):
     with pytest.raises(PortfolioError, match="episode_return"):
         found.tell(0, float("nan"))
     np.testing.assert_allclose(found.weights, 0.25)
-
-
-def test_the_choice_of_a_context_is_remembered(ends, monkeypatch):
-    observation = np.ones(2)
-    first = ends.act({"a": 2.5}, observation)
-    monkeypatch.setattr(Portfolio, "choose", None)
-    assert ends.act({"a": 2.5}, observation) == first
-    with pytest.raises(TypeError):
-        ends.act({"a": 2.6}, observation)

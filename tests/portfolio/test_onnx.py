@@ -6,10 +6,12 @@ from distillation_makers import ACTIONS, SPACE, two_teachers
 from portfolio_makers import linear_policy
 
 from sdmbtl.contexts import ContextSpace, Interval, Levels
+from sdmbtl.environments.flattening import FlatObservations
 from sdmbtl.errors import PolicyError
 from sdmbtl.policies import MlpPolicy
+from sdmbtl.policies.action_code import ActionCode
 from sdmbtl.portfolio import Member, Portfolio
-from sdmbtl.portfolio.distillation.network import Scaling, Student, student_form
+from sdmbtl.portfolio.distillation.network import Scaling, Student, StudentForm
 
 onnxruntime = pytest.importorskip("onnxruntime")
 
@@ -29,7 +31,7 @@ def assert_same_actions(portfolio, contexts, observations):
     content = portfolio.to_onnx()
     made = run(content, context=contexts, observation=observations)["action"]
     pairs = zip(contexts, observations, strict=True)
-    np.testing.assert_allclose(made, [portfolio.act(c, o) for c, o in pairs], rtol=1e-5)
+    np.testing.assert_allclose(made, [portfolio.policy_for(c).act(o) for c, o in pairs], rtol=1e-5)
 
 
 @pytest.mark.parametrize("missing", [0.0, 0.5])
@@ -60,7 +62,7 @@ def test_a_portfolio_with_more_returns_than_its_model_uses():
         for number, returns in enumerate(rng.normal(size=(2, 900, 3)))
     ]
     portfolio = Portfolio(space, members)
-    assert portfolio.model.kernel_sum().is_subset
+    assert portfolio.model.fit.is_subset
     contexts = space.targets[::7]
     observations = rng.normal(size=(len(contexts), 2)).astype(np.float32)
     assert_same_actions(portfolio, contexts, observations)
@@ -92,7 +94,8 @@ def test_a_network_carries_its_state(kind, told):
     from gymnasium import spaces
 
     observed = spaces.Box(-np.inf, np.inf, (2,), np.float32)
-    form = student_form(observed, ACTIONS[kind], MIXED.dimensions if told else None)
+    actions, dimensions = ActionCode(ACTIONS[kind]), MIXED.dimensions if told else None
+    form = StudentForm(FlatObservations(observed), actions, dimensions)
     rng = np.random.default_rng(3)
     weights = form.begin(rng)
     scaling = Scaling(*rng.uniform(0.5, 1.0, size=(2, form.n_inputs)).astype(np.float32))
@@ -111,9 +114,8 @@ def test_a_network_carries_its_state(kind, told):
 
 
 def test_other_kinds_of_policies_are_refused():
-    form = student_form(
-        ACTIONS["numbers"], ACTIONS["numbers"], ContextSpace(a=[0.0, 1.0]).dimensions
-    )
+    numbers, dimensions = ACTIONS["numbers"], ContextSpace(a=[0.0, 1.0]).dimensions
+    form = StudentForm(FlatObservations(numbers), ActionCode(numbers), dimensions)
     size = form.n_inputs
     scaling = Scaling(np.zeros(size, np.float32), np.ones(size, np.float32))
     policy = form.make_policy(Student(form.begin(np.random.default_rng(0)), scaling))

@@ -5,7 +5,7 @@ import math
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from portfolio_makers import (
     LINE,
@@ -22,7 +22,7 @@ from sdmbtl.contexts import ContextSpace
 from sdmbtl.environments import make_family
 from sdmbtl.errors import PortfolioError
 from sdmbtl.portfolio import ContextPolicy, Member, Portfolio
-from sdmbtl.portfolio.covering import smallest_cover
+from sdmbtl.portfolio.portfolio import smallest_cover
 
 CARTPOLE = make_family("cartpole")
 
@@ -96,7 +96,7 @@ class TestCoverage:
         portfolio = on_line(
             *(np.repeat([row], 500, axis=0).T for row in rows), return_range=(-2, 8)
         )
-        summary = "3 policies, 4 targets: coverage 55.0 %, expected mean return 3.5"
+        summary = "3 policies, 4 targets: expected coverage 55.0 %, mean return 3.5"
         assert repr(portfolio) == f"Portfolio({summary})"
         assert portfolio.describe().splitlines() == [
             summary,
@@ -151,7 +151,6 @@ class TestSmallest:
         with pytest.raises(PortfolioError, match="'tolerance' must be a finite number >= 0"):
             on_line([1.0] * 4).smallest(-1)
 
-    @settings(max_examples=50, deadline=None)
     @given(
         st.lists(
             st.lists(st.sampled_from([0.0, 1.0, 2.0]), min_size=5, max_size=5),
@@ -192,16 +191,14 @@ class TestActing:
         )
         assert portfolio.policy_for([0]) is left
         assert portfolio.policy_for({"a": 2.9}) is right
-        assert portfolio.act([0], [2.0]) == 0
-        assert portfolio.act([3], [2.0]) == 1
-        assert portfolio.act([3], [[2.0], [-2.0]]).tolist() == [1, 0]
+        assert portfolio.policy_for([0]).act([2.0]) == 0
+        assert portfolio.policy_for([3]).act([[2.0], [-2.0]]).tolist() == [1, 0]
 
     def test_a_policy_that_was_trained_elsewhere_can_only_be_chosen(self):
         portfolio = Portfolio(LINE, [Member(7, {"a": 2.0}, None, np.ones((4, 1)))])
         assert portfolio.choose([1.0]).policy == 7
-        for call in (portfolio.policy_for, lambda context: portfolio.act(context, [0.0])):
-            with pytest.raises(PortfolioError, match="Policy 7, trained on a=2, was .* elsewhere"):
-                call([1.0])
+        with pytest.raises(PortfolioError, match="Policy 7, trained on a=2, was .* elsewhere"):
+            portfolio.policy_for([1.0])
 
     def test_a_policy_that_sees_the_context(self):
         # Action 1 if the observation plus the first coordinate less the second is positive.

@@ -96,7 +96,7 @@ def test_hovering_shows_the_context_with_units(open_page, cube):
     text = page.text("#tip")
     # The first cell is the lowest value of mass, the lowest of wind.
     assert "length 0.5 m, mass 1, wind 0" in text
-    target = study.space.index({"length": 0.5, "mass": 1, "wind": 0})
+    target = study.space.find({"length": 0.5, "mass": 1, "wind": 0})
     best = max(trial.row[target] for trial in study.trials)
     assert f"return {float(f'{best:.4g}'):g}" in text
     page.point_at(2, 300)

@@ -7,9 +7,12 @@ from contextlib import contextmanager
 import pytest
 from report_studies import add_policy, told_study
 
+from sdmbtl.callbacks import Event, RunProgress
+from sdmbtl.callbacks.live_file import LIVE_FILE, LiveFile
 from sdmbtl.errors import StudyError
 from sdmbtl.report.live import LivePage, LiveServer
 from sdmbtl.studies import Study
+from sdmbtl.studies.leases import LeaseKeeper
 
 
 @contextmanager
@@ -71,6 +74,22 @@ def test_a_page_is_made_and_sent_only_after_a_change(server, study, monkeypatch)
     assert status == 200
     assert headers["ETag"] != tag
     assert "study: 4 policies" in page
+
+
+def test_the_policy_in_training_is_shown_while_a_process_works(server, study):
+    assert 'class="now"' not in ask(server)[2]
+    trial = study.ask()
+    with LeaseKeeper(study.store), LiveFile(RunProgress(study, budget=9), study.path) as live:
+        live(Event("training", trial, 10, 40, 7.5, 200.0, evaluations=((10, 7.5),)))
+        page = ask(server)[2]
+        assert '<progress value="0.25">' in page
+        assert "10/40  return 7.5 · policy 4 of 9" in page
+        assert "200 steps/s" in page
+        assert f'"policy":{trial.id},"share":0.25' in page
+        assert '"curve":[[10,7.5]]' in page
+        (study.path / LIVE_FILE).write_text('{"policy": 0, "curve": "of somebody else"}')
+        assert 'class="now"' not in ask(server)[2]
+    assert not (study.path / LIVE_FILE).exists()
 
 
 def test_others_are_refused(server):

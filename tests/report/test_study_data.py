@@ -109,8 +109,8 @@ def test_long_curves_and_errors_are_cut(tmp_path):
     curve = tuple((step, float(step)) for step in range(1000))
     run = TrainingRun(errors=errors, curve=curve)
     trial = study.ask().updated(status="failed", run=run)
-    with study.log.write_lock():
-        study.log.record(trial)
+    with study.write_lock():
+        study.store.write(trial)
     data = study_data(study)
     assert (len(data["failures"]), data["more_failures"]) == (100, 20)
     assert len(data["failures"][0]["error"]) == 2000

@@ -73,7 +73,7 @@ def test_errors_and_lines(capsys):
     shown = capsys.readouterr()
     assert is_plain(shown.out + shown.err)
     console = plain_console()
-    print_lines(console, f"one line: {ESCAPES}", hanging=2)
+    print_lines(f"one line: {ESCAPES}", hanging=2, console=console)
     assert is_plain(console.file.getvalue())
     assert "[red]x[/red]" in console.file.getvalue()
 
@@ -115,7 +115,7 @@ def test_warnings_of_recorded_errors(tmp_path, monkeypatch):
     study = Study.open(tmp_path / "study", space=SPACE)
     played = Evaluation([[1.0], [float("nan")]], {1: ESCAPES})
     monkeypatch.setattr(module, "evaluate_chosen", lambda *_: played)
-    monkeypatch.setattr(module, "_helpers", lambda *_: nullcontext())
+    monkeypatch.setattr(module, "evaluation_helpers", lambda *_: nullcontext())
     monkeypatch.setattr(Study, "trainer", None)
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")

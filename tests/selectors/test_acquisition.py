@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from scipy import integrate, stats
 
@@ -31,7 +31,6 @@ def test_equals_the_mean_of_many_draws():
 
 
 @given(st.floats(-1e3, 1e3), st.floats(1e-4, 1e3), st.floats(-1e3, 1e3), st.floats(0.0, 1e3))
-@settings(deadline=None)
 def test_lies_between_nothing_and_all_there_is(mean, deviation, best, room):
     value = improvement(mean, deviation, best, best + room)
     assert -1e-9 <= value <= room + 1e-9

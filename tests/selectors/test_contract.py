@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from sdmbtl import ContextSpace, make_selector, register_selector, selector_names
+from sdmbtl import ContextSpace, make_selector, selector_names
 from sdmbtl.errors import (
     DuplicateTellError,
     ExhaustedError,
@@ -173,8 +173,6 @@ def test_plug_ins_are_known_by_name_and_a_broken_one_stops_no_other(monkeypatch)
     assert isinstance(make_selector("mine", SPACE), RandomSelector)
     with pytest.raises(SelectorError, match="'broken' cannot be loaded"):
         make_selector("broken", SPACE)
-    with pytest.raises(SelectorError, match="already"):
-        register_selector("mine", RandomSelector)
 
 
 def test_auto_is_resolved_in_one_place():

@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from scipy.optimize import approx_fprime
 from scipy.stats import multivariate_normal
@@ -35,7 +35,6 @@ def kernel_matrix(squares, parameters):
     return kernel, kernel + (noise + JITTER) * np.eye(len(squares))
 
 
-@settings(max_examples=25, deadline=None)
 @given(st.integers(0, 1000), st.tuples(*[st.floats(-2, 1)] * 3))
 def test_likelihood_is_that_of_a_multivariate_normal(seed, parameters):
     _, values, squares = problem(seed)
@@ -48,7 +47,6 @@ def test_likelihood_is_that_of_a_multivariate_normal(seed, parameters):
     assert found + constant == pytest.approx(expected, rel=1e-6)
 
 
-@settings(max_examples=25, deadline=None)
 @given(st.integers(0, 1000), st.tuples(*[st.floats(-2, 1)] * 3))
 def test_gradients_are_the_slopes(seed, parameters):
     _, values, squares = problem(seed)
@@ -150,7 +148,7 @@ def test_start_is_the_middle_then_the_worst_covered():
     assert "By the upper confidence bound" in in_returns.reason
     rise = f"raise the mean best return by {in_returns.expected_gain:.3g}. "
     assert rise in in_returns.reason
-    selector.return_range = (-1000.0, 1000.0)
+    selector.history.return_range = (-1000.0, 1000.0)
     trial = selector.ask()
     assert trial.source == in_returns.source
     assert f"raise coverage by {points(in_returns.expected_gain / 2000)}. " in trial.reason

@@ -127,6 +127,13 @@ def test_random_choice_is_among_all_targets():
     assert "one of 1728 targets" in chosen.reason
 
 
+@pytest.mark.parametrize(("more", "seen"), [(0, len(SPACE)), (-1, 10)])
+def test_small_spaces_are_not_sampled(more, seen):
+    sampling = {"exact_up_to": len(SPACE) + more, "size": 10}
+    selector = make_selector("auto", SPACE, sampling=sampling)
+    assert len(selector._seen().space) == seen
+
+
 class TestTargetsToEvaluate:
     @pytest.mark.parametrize("n", [1, 40, 150, 400])
     def test_they_are_different_and_hold_the_own_context(self, n):

@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from sdmbtl import ContextSpace, Interval
@@ -101,18 +101,17 @@ def test_box_follows_the_papers_search(name):
     np.testing.assert_allclose(chosen, brute_force_box(space, weights, rounds), atol=1e-9)
 
 
-@settings(max_examples=30, deadline=None)
 @given(st.integers(0, 10_000))
 def test_incremental_gains_equal_fresh_ones(seed):
     rng = np.random.default_rng(seed)
     space = ContextSpace.sample(30, seed=seed, u=Interval(0, 1), v=Interval(0, 1))
-    weights = rng.random(2) + 0.1
-    running = NearestDistances(space, weights)
+    weights = np.ones(2)
+    running = NearestDistances(space)
     running.target_gains()
     centroids = rng.random((8, 2))
     for k in range(1, 9):
         running.extend(centroids[:k])
-        fresh = NearestDistances(space, weights)
+        fresh = NearestDistances(space)
         fresh.extend(centroids[:k])
         np.testing.assert_allclose(running.target_gains(), fresh.target_gains(), atol=1e-12)
         assert running.loss == pytest.approx(
@@ -135,7 +134,7 @@ def test_bad_settings():
     space = ContextSpace(a=range(3), b=range(3))
     with pytest.raises(SelectorError, match="'restarts' must be a whole number >= 1"):
         MountainSelector(space, sources="box", restarts=0)
-    with pytest.raises(SelectorError, match="'targets' or 'box'"):
+    with pytest.raises(SelectorError, match="known: targets, box"):
         MountainSelector(space, sources="everywhere")
 
 

@@ -8,7 +8,7 @@ from predictive_runs import GRID, N, additive, mountain, run_rounds
 
 from sdmbtl import ContextSpace
 from sdmbtl.selectors import MountainSelector
-from sdmbtl.selectors.gain_location import where_gained
+from sdmbtl.selectors.acquisition import where_gained
 from sdmbtl.selectors.predictive_selector import PredictiveSelector
 from sdmbtl.testing import example_matrix
 
@@ -182,7 +182,7 @@ class TestRemainingGain:
         run_rounds(selector, matrix, 5)
         choice = selector.next_trials(1)[0]
         left = 0.5 * choice.expected_gain
-        selector.return_range = (-1e9, selector.rows.best.mean() + left)
+        selector.history.return_range = (-1e9, selector.rows.best.mean() + left)
         assert selector.remaining_gain() == pytest.approx(left)
         bounded = selector.ask()
         assert bounded.expected_gain == pytest.approx(left)

@@ -138,7 +138,7 @@ def recorded(path):
     """Rows and policies on record, by the number of the trial."""
     study = Study.open(path)
     kept = {}
-    for trial in study.log.trained:
+    for trial in study.trained:
         if study.files.state(trial) != "intact":
             raise AssertionError(f"policy {trial.id} is recorded and not here")
         row = None if trial.row is None else trial.row.tobytes()

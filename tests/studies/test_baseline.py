@@ -49,7 +49,7 @@ def test_it_is_kept_with_the_study_and_shown(study):
 def test_a_baseline_continues_and_is_not_trained_twice(study, tmp_path, monkeypatch):
     twin = open_small(tmp_path / "twin", **REGIONS)
     twin.run(budget=1)
-    monkeypatch.setattr("sdmbtl.studies.baseline.CHECKPOINT_SECONDS", 0.0)
+    monkeypatch.setattr("sdmbtl.studies.networks.CHECKPOINT_SECONDS", 0.0)
     seen = []
 
     def stop(report):

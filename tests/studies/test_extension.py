@@ -1,11 +1,10 @@
 """A study goes on with another space or objective; its policies and their returns stay."""
 
 import shutil
-import signal
 
 import numpy as np
 import pytest
-from small_study import REGIONS, TRAINER, open_small
+from small_study import REGIONS, TRAINER
 
 from sdmbtl import ContextSpace
 from sdmbtl.contexts import Source
@@ -17,6 +16,7 @@ from sdmbtl.policies import load_policy
 from sdmbtl.studies import Study
 from sdmbtl.studies.doctor import examine
 from sdmbtl.studies.leases import LeaseKeeper
+from sdmbtl.studies.store import StudyStore
 
 WIDE = make_family("CartPole").space("wide", levels=2)
 DENSE = make_family("CartPole").space("wide", levels=3)
@@ -56,7 +56,7 @@ def test_more_values_keep_policies_and_returns(copied):
         for trial in study.trials:
             row = before[trial.id].row
             for number, target in enumerate(WIDE):
-                place = DENSE.index(target)
+                place = DENSE.find(target)
                 np.testing.assert_array_equal(trial.row[place], row[number])
                 np.testing.assert_array_equal(
                     study.episodes()[trial.id][place], episodes[trial.id][number]
@@ -118,7 +118,7 @@ def test_new_dimension_with_the_default_of_the_environment(copied):
     ids=["dimension", "first dimension", "values", "range"],
 )
 def test_policies_that_see_their_context_act_as_before(copied, space):
-    seeing = [t.id for t in copied.log.trained if t.source.sees_context]
+    seeing = [t.id for t in copied.trained if t.source.sees_context]
     assert seeing, "there is nothing to test"
     copied.extend(space)
     study, rng = Study.open(copied.path), np.random.default_rng(0)
@@ -137,7 +137,7 @@ def test_policies_that_see_their_context_act_as_before(copied, space):
 
 
 def test_extended_twice(copied):
-    seeing = next(t.id for t in copied.log.trained if t.source.sees_context)
+    seeing = next(t.id for t in copied.trained if t.source.sees_context)
     copied.extend(DENSE)
     copied.extend(with_dimension(DENSE, gravity=[9.8, 20.0]))
     n_units = copied.files.load(seeing).observation_size
@@ -171,9 +171,9 @@ def test_told_rows_and_new_dimension(tmp_path):
     study.extend(new, defaults={"wind": 5.0})
     for trial, row in zip(study.trials, ([1, 2, 3, 4], [4, 3, np.nan, 1]), strict=True):
         for number, target in enumerate(space):
-            np.testing.assert_equal(trial.row[new.index({**target, "wind": 5.0})], row[number])
+            np.testing.assert_equal(trial.row[new.find({**target, "wind": 5.0})], row[number])
     assert study.trials[0].context == {"wind": 5.0, "ground": "road", "mass": 1.0}
-    assert study.trials[0].index == new.index(study.trials[0].context)
+    assert study.trials[0].index == new.find(study.trials[0].context)
     assert study.ask().context["mass"] in (1.0, 2.0, 4.0)
 
 
@@ -222,16 +222,14 @@ def test_refused_while_asked_or_running(tmp_path):
     assert len(Study.open(study.path).space) == 3
 
 
-def test_steps_between_old_values_are_refused_for_policies_that_see(tmp_path):
-    values = {name: [d.low, (d.low + d.high) / 2, d.high] for name, d in WIDE.dimensions.items()}
-    study = open_small(tmp_path / "study", **{**REGIONS, "space": ContextSpace(**values)})
-    study.run(budget=2)
-    assert study.trials[1].source.sees_context
+def test_steps_between_old_values_are_refused_for_policies_that_see(copied):
+    assert any(t.source.sees_context for t in copied.trials)
     name = WIDE.names[0]
-    low, middle, high = values[name]
+    low, high = WIDE.dimensions[name].low, WIDE.dimensions[name].high
     with pytest.raises(StudyError, match=f"cannot follow {name!r}"):
-        study.extend(ContextSpace(**{**values, name: [low, (low + middle) / 2, middle, high]}))
-    study.extend(ContextSpace(**{**values, name: [low, middle, high, 2 * high]}))
+        copied.extend(ContextSpace(**{**WIDE.dimensions, name: [low, (low + high) / 2, high]}))
+    assert copied.space == WIDE
+    copied.extend(ContextSpace(**{**WIDE.dimensions, name: [low, high, 2 * high]}))
 
 
 def test_without_a_common_target_policies_are_evaluated_again(copied):
@@ -245,14 +243,22 @@ def test_without_a_common_target_policies_are_evaluated_again(copied):
     assert len(copied.trials) == 4
 
 
-@pytest.mark.parametrize("number", [1, 5, 20])
-def test_killed(number, copied, run_script):
-    copied.close()
-    killed = run_script("killed_extension.py", copied.path, number)
-    assert killed.returncode == -signal.SIGKILL
-    study = Study.open(copied.path)
-    assert study.space == WIDE
-    assert "extensions" not in study.store.facts()
-    assert study.returns.shape[1] == 8
-    study.extend(DENSE, objective="worst")
-    assert len(Study.open(copied.path).space) == 27
+def test_killed_before_any_of_its_writes(copied, tmp_path, monkeypatch):
+    """A kill leaves the files as they are at that moment."""
+    write, left = StudyStore._write, []
+
+    def photographed(self, statement, *values):
+        if len(left) in (1, 5, 20):
+            shutil.copytree(copied.path, tmp_path / f"killed-{len(left)}")
+        left.append(statement)
+        write(self, statement, *values)
+
+    monkeypatch.setattr(StudyStore, "_write", photographed)
+    copied.extend(DENSE, objective="worst")
+    for number in (1, 5, 20):
+        study = Study.open(tmp_path / f"killed-{number}")
+        assert study.space == WIDE
+        assert "extensions" not in study.store.facts()
+        assert study.returns.shape[1] == 8
+        study.extend(DENSE, objective="worst")
+        assert len(Study.open(study.path).space) == 27

@@ -1,5 +1,6 @@
 """A target on which a policy cannot be evaluated costs that one number, and no policy."""
 
+import os
 import signal
 import time
 from pathlib import Path
@@ -98,8 +99,8 @@ def test_missing_ones_are_filled_in_by_changed_environments_and_without_lost_pol
     assert again.evaluate_missing() == {"missing": missing, "left": 0}
     assert not list((study.path / "checkpoints").iterdir())
     again.files.path(1).unlink()
-    with again.log.write_lock():
-        again.log.record(again.trials[1].updated(row=np.full(len(SLOPES), np.nan)))
+    with again.write_lock():
+        again.store.write(again.trials[1].updated(row=np.full(len(SLOPES), np.nan)))
     assert again.evaluate_missing()["left"] == len(SLOPES), "a policy that is lost is passed over"
 
 
@@ -195,6 +196,25 @@ def test_interrupted_while_processes_share_an_evaluation(tmp_path, monkeypatch, 
     assert outcome(study) == outcome(alone)
 
 
+def test_a_helper_that_crashes_ends_no_run(tmp_path, monkeypatch, alone):
+    monkeypatch.setattr(EvaluationHelpers, "start_seconds", -1.0)
+    made, make, killed = [], EvaluationHelpers.__init__, []
+    monkeypatch.setattr(
+        EvaluationHelpers, "__init__", lambda self, n: made.append(self) or make(self, n)
+    )
+
+    def crash(event):
+        if event.stage == "evaluating" and made[0].pids and not killed:
+            killed.extend(made[0].pids)
+            os.kill(killed[0], signal.SIGSEGV)
+
+    study = open_rough(tmp_path / "study", MANY_SLOPES, episodes=10)
+    study.run(budget=1, callbacks=[crash], eval_processes=2)
+    assert killed
+    assert outcome(study) == outcome(alone)
+
+
+@pytest.mark.slow
 def test_killed_while_processes_share_an_evaluation(tmp_path, run_script, alone):
     troubles = tmp_path / "troubles.json"
     killed = run_script("killed_evaluation.py", tmp_path / "study", troubles)

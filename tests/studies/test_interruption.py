@@ -2,13 +2,11 @@
 
 import os
 import signal
-import threading
 
 import pytest
 from small_study import open_small, outcome
 
 from sdmbtl import SdmbtlError
-from sdmbtl.errors import StudyError
 from sdmbtl.selectors.trial import TrainingRun
 from sdmbtl.studies import Study
 from sdmbtl.studies.doctor import examine, repair
@@ -19,11 +17,11 @@ KILLED = -signal.SIGKILL
 @pytest.mark.parametrize(
     ("stage", "number"),
     [
-        ("asked", 1),
         ("training", 4),  # at the end of the second
-        ("trained", 1),
-        ("evaluating", 3),
-        ("finished", 2),
+        *(
+            pytest.param(*when, marks=pytest.mark.slow)
+            for when in (("asked", 1), ("trained", 1), ("evaluating", 3), ("finished", 2))
+        ),
     ],
 )
 def test_killed_and_resumed(stage, number, tmp_path, run_script, reference):
@@ -36,7 +34,6 @@ def test_killed_and_resumed(stage, number, tmp_path, run_script, reference):
 
 def test_killed_while_writing(tmp_path, run_script, reference):
     path = tmp_path / "study"
-    assert run_script("killed_run.py", path, "asked", 1).returncode == KILLED
     assert run_script("killed_run.py", path, "saving", 1).returncode == KILLED
     (leftover,) = (path / "policies").glob(".*.tmp")
     assert repair(path).repaired == [], "another process may be writing it"
@@ -49,6 +46,7 @@ def test_killed_while_writing(tmp_path, run_script, reference):
     assert outcome(study) == reference
 
 
+@pytest.mark.slow
 def test_killed_again_and_again(tmp_path, run_script, reference):
     path = tmp_path / "study"
     for stage in ("training", "saving", "finished"):
@@ -96,25 +94,9 @@ def test_a_faulty_callback_loses_nothing(tmp_path, reference, caplog):
     assert "ZeroDivisionError: asked" in caplog.text
 
 
-def test_only_one_process_at_a_time(tmp_path):
-    path = tmp_path / "study"
-    inside, messages = threading.Event(), []
-
-    def meanwhile(event):
-        if event.stage == "asked" and not inside.is_set():
-            inside.set()
-            try:
-                Study.open(path).run(budget=1)
-            except StudyError as error:
-                messages.append(str(error))
-            messages.append(Study.open(path).status()["pending"])
-
-    open_small(path).run(budget=1, callbacks=[meanwhile])
-    assert f"Another process (number {os.getpid()} on" in messages[0]
-    assert messages[1] == 1  # looking is allowed
-
-
-@pytest.mark.parametrize("room", [8, 16, 24, 32, 48])
+@pytest.mark.parametrize(
+    "room", [8, 24, 48, *(pytest.param(n, marks=pytest.mark.slow) for n in (16, 32))]
+)
 def test_full_disk(room, small_disk, reference):
     """Whatever it is that no longer fits: nothing is lost, and with room the study continues."""
     study = open_small(small_disk / "study")

@@ -111,8 +111,8 @@ def chosen(study):
 
 
 def test_one_worker_chooses_as_one_after_another(tmp_path, planned):
-    parallel = run(tmp_path / "parallel", planned(1), selector="auto")
-    serial = run(tmp_path / "serial", planned(1), selector="auto")
+    parallel = run(tmp_path / "parallel", planned(1), selector="m/gp-mbtl")
+    serial = run(tmp_path / "serial", planned(1), selector="m/gp-mbtl")
     assert chosen(parallel) == chosen(serial)
     assert parallel.returns.tobytes() == serial.returns.tobytes()
     assert examine(parallel.path).healthy
@@ -132,7 +132,7 @@ def test_the_budget_is_exact_and_nothing_is_trained_twice(tmp_path, planned, wor
 def test_the_same_order_of_completion_gives_the_same(tmp_path, planned):
     orders = [lambda tasks: 0, lambda tasks: 0, lambda tasks: len(tasks) - 1]
     studies = [
-        run(tmp_path / str(n), planned(3, pick=pick), selector="auto", budget=9)
+        run(tmp_path / str(n), planned(3, pick=pick), selector="m/gp-mbtl", budget=7)
         for n, pick in enumerate(orders)
     ]
     first, second, third = [(chosen(s), s.returns.tobytes()) for s in studies]
@@ -239,6 +239,12 @@ def test_a_second_process_joins_only_if_told_to(tmp_path, planned):
         )
     study.refresh()
     assert study.n_finished == 2
+
+
+def test_a_plain_run_notices_one_that_joined(tmp_path, planned):
+    study = make_study(tmp_path / "study", batch=1)
+    with LeaseKeeper(study.store, alone=False), pytest.raises(BusyError, match="running the study"):
+        Study.open(study.path).run(1, executor=planned(1), progress=False, log_every=None)
 
 
 def test_what_another_process_works_on_is_waited_for(tmp_path, planned):
@@ -399,7 +405,6 @@ def test_a_generalist_is_waited_for_only_by_what_starts_from_it(tmp_path):
         ({"jobs": 0}, "'jobs'"),
         ({"jobs": 2, "executor": "serial"}, "one task at a time"),
         ({"run_limit": 5.0}, "Give an 'executor' too"),
-        ({"jbos": 2}, "jobs"),
         ({"jobs": 2, "worker_retries": -1}, "'worker_retries'"),
     ],
 )
@@ -407,6 +412,13 @@ def test_wrong_keywords_are_refused(tmp_path, options, text):
     study = make_study(tmp_path / "study")
     with pytest.raises((StudyError, ExecutorError), match=text):
         study.run(1, **options)
+
+
+def test_an_unknown_keyword_is_refused(tmp_path):
+    with pytest.raises(TypeError, match="jbos"):
+        make_study(tmp_path / "study").run(1, jbos=2)
+    with pytest.raises(TypeError, match="batches"):
+        make_study(tmp_path / "other", batches=2)
 
 
 def test_environments_of_this_process_alone_cannot_be_sent(tmp_path):

@@ -128,8 +128,7 @@ def open_study(path, family, **options):
 
 
 def measure(study, executor=None):
-    how = study.store, study.training, study.space, study.configuration.seed
-    measure_random_actions(*how, executor or SerialExecutor())
+    measure_random_actions(study, executor or SerialExecutor())
 
 
 def test_it_is_measured_once_and_shown(coins, tmp_path):
@@ -149,7 +148,7 @@ def test_it_is_measured_once_and_shown(coins, tmp_path):
     }
     Coins.broken = True  # it would be noticed
     again = Study.open(tmp_path / "study")
-    measure_random_actions(again.store, None, again.space, 0, SerialExecutor())
+    measure_random_actions(again, SerialExecutor())
     assert np.array_equal(again.random_actions.returns, found.returns)
 
 

@@ -18,15 +18,14 @@ from sdmbtl.selectors.history import History
 from sdmbtl.selectors.trial import TrainingRun
 from sdmbtl.studies import Study
 from sdmbtl.studies.doctor import examine, repair
-from sdmbtl.studies.jobs import JobMaker
+from sdmbtl.studies.jobs import training_job
 from sdmbtl.training.sb3 import SB3Trainer
 
 KILLED = -signal.SIGKILL
 
 
 def jobs_of(study):
-    maker = JobMaker(study.log, study.configuration, study.files)
-    return [maker.job(trial) for trial in study.trials]
+    return [training_job(study, trial) for trial in study.trials]
 
 
 def test_a_generalist_and_specialists(finished_regions):
@@ -75,8 +74,7 @@ def test_jobs_follow_from_the_sources(finished_regions):
         assert np.array_equal(job.parent.weights[0], parent.weights[0])
     source = Source.at(finished_regions.space.from_unit([0.5] * 3), width=0.25, parent=0)
     specialist = finished_regions.trials[1].updated(source=source)
-    log, files = finished_regions.log, finished_regions.files
-    contexts = JobMaker(log, finished_regions.configuration, files).job(specialist).contexts
+    contexts = training_job(finished_regions, specialist).contexts
     lows, highs = np.array(list(finished_regions.space.region(source).values())).T
     assert contexts.shape == (3, 3)
     assert ((contexts >= lows) & (contexts <= highs)).all()
@@ -117,7 +115,13 @@ def test_files_keep_the_critic_and_exports_do_not(finished_regions, tmp_path):
 
 @pytest.mark.parametrize(
     ("stage", "number"),
-    [("asked", 2), ("training", 3), ("saving", 1), ("trained", 3), ("finished", 1)],
+    [
+        ("training", 3),
+        *(
+            pytest.param(*when, marks=pytest.mark.slow)
+            for when in (("asked", 2), ("saving", 1), ("trained", 3), ("finished", 1))
+        ),
+    ],
 )
 def test_killed_and_resumed(stage, number, tmp_path, run_script, finished_regions):
     path = tmp_path / "study"
@@ -244,7 +248,6 @@ def test_which_selector_a_study_has(tmp_path, monkeypatch):
     [
         ({"region_contexts": 0}, "'region_contexts' must be a whole number >= 1"),
         ({"evaluate": "some"}, "Unknown evaluate 'some'; known: all, chosen"),
-        ({"batches": 2}, "Unknown option 'batches'.*Did you mean 'batch'"),
     ],
 )
 def test_unusable_options(options, text, tmp_path):

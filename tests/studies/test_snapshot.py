@@ -73,8 +73,8 @@ def test_steps_are_those_of_training_and_evaluation(tmp_path):
     policy = snapshot.rounds[0]
     trained = replace(policy, trial=policy.trial.updated(run=TrainingRun(steps=276_000)))
     paid = replace(snapshot, rounds=(trained,), evaluation_steps=136_000)
-    steps = "412,000 steps (276,000 training, 136,000 evaluation)"
-    assert headline(paid) == f"1 policy, {steps}: coverage 90.0 %"
+    assert headline(paid) == "1 policy, 412,000 steps: coverage 90.0 %"
+    assert "Steps: 276,000 of training, 136,000 of evaluation." in status_lines(paid)
     status = paid.to_dict()
     assert (status["steps"], status["training_steps"]) == (412_000, 276_000)
 

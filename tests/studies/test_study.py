@@ -39,8 +39,8 @@ from sdmbtl.studies import (
     TimeLimit,
     store,
 )
-from sdmbtl.studies.directory import open_or_create_store
 from sdmbtl.studies.doctor import examine
+from sdmbtl.studies.store import open_store
 from sdmbtl.training import Failure, tasks
 from sdmbtl.training.ppo.jax_env import JaxEnvPPO
 
@@ -224,7 +224,7 @@ def test_making_a_study_twice_at_once_keeps_the_first(tmp_path):
     """The second process has looked before the first one made it."""
     first = Study.open(tmp_path / "study", space=SPACE)
     first.ask()
-    open_or_create_store(tmp_path / "study", 0.0, first.configuration, None)
+    open_store(tmp_path / "study", 0.0, dict)
     assert len(Study.open(tmp_path / "study").trials) == 1
 
 
@@ -643,6 +643,7 @@ def test_ask_and_tell_without_an_environment(tmp_path):
     assert again.selector.state_dict() == study.selector.state_dict()
     with pytest.raises(StudyError, match="has no environment"):
         again.run(budget=3)
+    assert len(again.trials) == 3, "nothing was chosen"
 
 
 def test_ask_and_tell_need_numpy_and_scipy_only(tmp_path):
@@ -671,21 +672,6 @@ def test_episodes_that_were_not_played(tmp_path):
     assert study.selector.rows.returns[0, :3] == pytest.approx([2.0, 2.0, np.nan], nan_ok=True)
     assert study.returns.shape == (2, 6, 2)
     assert np.isnan(study.returns[1, :, 1]).all()
-
-
-def test_running_without_an_environment_chooses_nothing(tmp_path):
-    study = Study.open(tmp_path / "study", space=SPACE)
-    with pytest.raises(StudyError, match="has no environment"):
-        study.run(budget=1)
-    assert study.trials == ()
-
-
-def test_warm_start(tmp_path):
-    study = Study.open(tmp_path / "study", space=SPACE)
-    study.tell({"a": 1.0, "b": 0.0}, [1, 2, 3, None, 5, 6])
-    assert study.trials[0].strategy == "reported"
-    assert np.isnan(Study.open(study.path).selector.rows.returns[0, 3])
-    assert study.ask().context != {"a": 1.0, "b": 0.0}
 
 
 def test_ask_has_the_contract_of_a_selector(tmp_path):
@@ -825,7 +811,7 @@ def test_portfolio_of_a_study(finished, tmp_path):
     assert loaded.choose(target).policy == int(means.argmax())
     env = loaded.make_env(target)
     observation, _ = env.reset(seed=0)
-    assert loaded.act(target, observation) in (0, 1)
+    assert loaded.policy_for(target).act(observation) in (0, 1)
 
 
 def test_portfolio_of_policies_trained_elsewhere(tmp_path):

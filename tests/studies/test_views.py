@@ -9,8 +9,8 @@ def test_learning_curves_are_in_the_status(tmp_path):
     study = told_study(tmp_path / "mine", policies=1)
     curve = ((0, 1.5), (64, 3.0))
     trial = study.ask().updated(run=TrainingRun(curve=curve))
-    with study.log.write_lock():
-        study.log.record(trial)
+    with study.write_lock():
+        study.store.write(trial)
     rounds = study.status()["rounds"]
     assert [entry["curve"] for entry in rounds] == [[], [[0, 1.5], [64, 3.0]]]
 

@@ -29,8 +29,7 @@ from sdmbtl.environments import make_family
 from sdmbtl.policies import load_policy, policy_bytes
 from sdmbtl.studies import Study
 from sdmbtl.training import TrainingJob, make_trainer
-from sdmbtl_lab.matrices.matrix_factory import MatrixFactory
-from sdmbtl_lab.matrices.matrix_recipe import MatrixRecipe
+from sdmbtl_lab.matrices.matrix_factory import MatrixFactory, MatrixRecipe
 
 PATH = Path(__file__).with_name("recorded_policies.json")
 PACKAGES = ("jax", "jaxlib", "optax", "torch", "numpy", "stable-baselines3", "gymnasium")

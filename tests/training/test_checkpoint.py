@@ -27,6 +27,7 @@ def make_pendulum(context):
     return gymnasium.make("Pendulum-v1", g=context["gravity"], max_episode_steps=70)
 
 
+SLOW = pytest.mark.slow
 SETTINGS = {"total_timesteps": 480, "num_envs": 2, "num_steps": 20, "update_epochs": 2}
 
 
@@ -47,7 +48,9 @@ def jobs_for(trainer, number):
     return [TrainingJob(targets[[n, -1 - n]], seed=n) for n in range(number)]
 
 
-@pytest.fixture(params=["jax", "jax, two together", "gymnasium", "recurrent"])
+@pytest.fixture(
+    params=["jax", "gymnasium", "recurrent", pytest.param("jax, two together", marks=SLOW)]
+)
 def run(request):
     """A specification and jobs that are trained together."""
     forms = {"gymnasium": gymnasium_env, "recurrent": lambda: gymnasium_env(recurrent=True)}

@@ -6,9 +6,10 @@ import pytest
 from sdmbtl.environments import make_family
 from sdmbtl.environments.mujoco_families import Hopper
 from sdmbtl.training import TrainingJob, make_trainer
-from sdmbtl.training.ppo.env_slots import BatchSlots, GymnasiumSlots
+from sdmbtl.training.ppo.env_slots import GymnasiumBatch
 
 pytest.importorskip("mujoco")
+from sdmbtl.environments.mujoco_batch import HopperBatch
 
 TINY = {
     "total_timesteps": 384,
@@ -30,7 +31,7 @@ def train():
     slots.close()
     (training,) = trainer.train([job])
     played = trainer.evaluate(training.policy, space.targets, episodes=2, seed=1)
-    return type(slots), training, played
+    return type(slots._batch), training, played
 
 
 def assert_equal(first, second):
@@ -46,6 +47,6 @@ def test_training_and_evaluation_equal_those_of_single_environments(monkeypatch)
     batched = train()
     monkeypatch.setattr(Hopper, "make_env_batch", lambda self, size: None)
     single = train()
-    assert (batched[0], single[0]) == (BatchSlots, GymnasiumSlots)
+    assert (batched[0], single[0]) == (HopperBatch, GymnasiumBatch)
     assert_equal(batched, single)
     assert len(set(batched[2].returns.ravel())) > 4

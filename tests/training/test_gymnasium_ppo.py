@@ -93,8 +93,8 @@ def test_the_context_is_observed():
     slots = cartpole().open_slots(TrainingJob(POLES.targets, 0, sees_context=True))
     slots.start([EnvState() for _ in range(4)])
     assert slots.arrays.obs.shape[-1] == 4 + 2
-    for number, env in enumerate(slots._envs):
-        expected = POLES.to_unit(POLES.vector(env._context))
+    for number, context in enumerate(slots._batch._contexts):
+        expected = POLES.to_unit(POLES.vector(context))
         assert np.allclose(slots.arrays.obs[0, number, 4:], expected)
 
 
@@ -472,6 +472,12 @@ def test_the_rollout_follows_from_the_steps(given, num_steps):
     if "num_steps" not in given:
         assert envs * num_steps % 64 == 0
         assert envs * num_steps * 25 <= max(given["total_timesteps"], 25 * 64)
+
+
+@pytest.mark.parametrize(("bound", "expected"), [(1.0, False), (10.0, True), (np.inf, True)])
+def test_observations_are_normalised_unless_their_bounds_are_tight(bound, expected):
+    observations = FlatObservations(spaces.Box(-bound, bound, (3,)))
+    assert complete_settings({}, None, observations)["norm_obs"] is expected
 
 
 def test_recommended_settings_come_after_those_of_the_user():

@@ -7,7 +7,7 @@ from gymnasium import spaces
 
 from sdmbtl import ContextSpace
 from sdmbtl.environments import FactoryFamily, make_family
-from sdmbtl.errors import PortfolioError, TrainerError
+from sdmbtl.errors import TrainerError
 from sdmbtl.policies import policy_bytes, policy_from_bytes
 from sdmbtl.portfolio import Member, Portfolio
 from sdmbtl.training import TrainingJob, make_trainer
@@ -74,7 +74,9 @@ def test_it_learns_what_a_plain_network_cannot(env, best):
     assert mean_return(trainer, training.policy) > 0.9 * best
 
 
-@pytest.mark.parametrize(("env", "recurrent"), [(Recall, True), (Bars, False)])
+@pytest.mark.parametrize(
+    ("env", "recurrent"), [(Recall, True), pytest.param(Bars, False, marks=pytest.mark.slow)]
+)
 def test_a_child_that_begins_to_see_the_context_acts_as_its_parent(env, recurrent):
     trainer = trainer_for(env, **SHORT, recurrent=recurrent, learning_rate=0.0)
     (parent,) = trainer.train([TrainingJob(SPACE.targets, seed=0)])
@@ -110,8 +112,6 @@ def test_memory_is_kept_apart_for_each_episode():
             assert action == actor.act(observation) == exported
             assert state[0] == pytest.approx(own, abs=1e-5)
             observation, *_ = env.step(action)
-    with pytest.raises(PortfolioError, match="reset"):
-        portfolio.act({"unused": 0.0}, observation)
 
 
 def test_a_plain_parent_and_compiled_environments_are_refused():

@@ -58,29 +58,34 @@ def cartpole(**options):
 def test_it_learns_to_balance():
     family = make_family("CartPole")
     space = ContextSpace(length=[0.5, 0.6])
-    trainer = make_trainer("sb3", family, space, total_timesteps=15_000, eval_every=5_000)
+    trainer = make_trainer("sb3", family, space, total_timesteps=6_000, eval_every=2_000)
     (training,) = trainer.train([TrainingJob([[0.5]], seed=0)])
-    assert training.steps == 15_104, "whole rollouts of 8 x 32 steps"
-    assert training.source_return == max(value for _, value in training.curve) > 100
-    assert [steps for steps, _ in training.curve] == [256, 5_120, 10_240, 15_104]
+    assert training.steps == 6_144, "whole rollouts of 8 x 32 steps"
+    assert training.source_return == max(value for _, value in training.curve) > 60
+    assert [steps for steps, _ in training.curve] == [256, 2_048, 4_096, 6_144]
     returns = trainer.evaluate(training.policy, space.targets, episodes=10, seed=3).complete()
-    assert returns.mean() > 100, "chance actions balance for about 22 steps"
+    assert returns.mean() > 60, "chance actions balance for about 22 steps"
 
 
 @pytest.mark.parametrize(
     ("algorithm", "family", "more"),
     [
-        ("A2C", "Pendulum", {}),
         ("PPO", "Pendulum", {"use_sde": True}),
         ("SAC", "Pendulum", OFF_POLICY),
-        ("TD3", "Pendulum", {**OFF_POLICY, "action_noise": 0.2}),
-        ("DDPG", "Pendulum", {**OFF_POLICY, "train_freq": [2, "step"]}),
         ("DQN", "CartPole", OFF_POLICY),
-        ("TRPO", "Pendulum", {"num_steps": 16, "minibatch_size": 16}),
-        ("TQC", "Pendulum", OFF_POLICY),
-        ("CrossQ", "Pendulum", OFF_POLICY),
-        ("QRDQN", "CartPole", OFF_POLICY),
         ("ARS", "CartPole", {"policy": "LinearPolicy", "n_delta": 2, "policy_kwargs": {}}),
+        *(
+            pytest.param(*case, marks=pytest.mark.slow)
+            for case in (
+                ("A2C", "Pendulum", {}),
+                ("TD3", "Pendulum", {**OFF_POLICY, "action_noise": 0.2}),
+                ("DDPG", "Pendulum", {**OFF_POLICY, "train_freq": [2, "step"]}),
+                ("TRPO", "Pendulum", {"num_steps": 16, "minibatch_size": 16}),
+                ("TQC", "Pendulum", OFF_POLICY),
+                ("CrossQ", "Pendulum", OFF_POLICY),
+                ("QRDQN", "CartPole", OFF_POLICY),
+            )
+        ),
     ],
 )
 def test_every_algorithm(algorithm, family, more):

@@ -148,10 +148,3 @@ class TestAdvantages:
             space = grid(shape)
             left, right, values, thresholds = problem(space, 0)
             gains(SeparableGap(space, left, right), values, thresholds)
-
-    @pytest.mark.parametrize(
-        ("shape", "split"),
-        [((2, 3), 1), ((2, 2, 2, 2), 2), ((9, 2, 2), 1), ((2, 2, 9), 2)],
-    )
-    def test_the_split_of_dimensions_is_balanced(self, shape, split):
-        assert gap._balanced_split(shape) == split

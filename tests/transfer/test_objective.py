@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from sdmbtl.errors import SelectorError
@@ -29,7 +29,6 @@ def test_the_lowest_target_is_smoothed():
 
 
 @given(st.sampled_from(KINDS), VALUES, st.integers(0, 99))
-@settings(max_examples=200, deadline=None)
 def test_properties(name, values, seed):
     objective, rng = Objective.of(name), np.random.default_rng(seed)
     best, weights = np.array(values, dtype=float), rng.dirichlet(np.ones(len(values)))
@@ -46,7 +45,6 @@ def test_properties(name, values, seed):
 
 
 @given(VALUES, st.integers(0, 99))
-@settings(max_examples=100, deadline=None)
 def test_the_worth_of_a_target_is_the_gradient_of_the_worst_part(values, seed):
     """Of a concave objective the linearisation is exact for small changes, and never too small."""
     objective, rng = Objective.of("cvar:0.35"), np.random.default_rng(seed)

@@ -26,7 +26,7 @@ def partial(seed=0, policies=3, played=8):
 
 def explicit(model):
     """Posterior means and covariance of all pairs by the textbook formula."""
-    fit = model._fit
+    fit = model.fit
     units = SPACE.unit_targets
     away = np.linalg.norm(units[:, None] - units, axis=2)
     prior = np.kron(fit.kinship, np.exp(-away / fit.length))

@@ -101,8 +101,6 @@ class TestConstruction:
         assert rows.sources.shape == rows.unit_sources.shape == (0, 2)
         assert rows.source_positions.shape == rows.source_returns.shape == (0,)
         assert np.isnan(rows.best).all()
-        assert rows.best_policy.tolist() == [-1] * N
-        assert math.isnan(rows.performance)
         assert np.isnan(rows.target_means).all()
         assert rows.relative.shape == (0, N)
 
@@ -122,17 +120,13 @@ class TestConstruction:
 class TestDerived:
     @given(partial_rows())
     def test_against_plain_loops(self, rows):
-        best, policy, means = [], [], []
+        best, means = [], []
         for j in range(N):
-            seen = [(v, i) for i, v in enumerate(rows.returns[:, j]) if not math.isnan(v)]
-            best.append(max(v for v, _ in seen) if seen else NAN)
-            policy.append(min(i for v, i in seen if v == best[-1]) if seen else -1)
-            means.append(sum(v for v, _ in seen) / len(seen) if seen else NAN)
+            seen = [v for v in rows.returns[:, j] if not math.isnan(v)]
+            best.append(max(seen) if seen else NAN)
+            means.append(sum(seen) / len(seen) if seen else NAN)
         np.testing.assert_array_equal(rows.best, best)
-        assert rows.best_policy.tolist() == policy
         np.testing.assert_allclose(rows.target_means, means)
-        known = [v for v in best if not math.isnan(v)]
-        assert rows.performance == pytest.approx(sum(known) / len(known))
         for i in range(len(rows)):
             for j in range(N):
                 expected = rows.returns[i, j] - means[j]

@@ -24,7 +24,14 @@ ROWS = daily_rows(WEATHER)
 DRY, WET = WEATHER.years.index(2002), WEATHER.years.index(1993)
 SEASON = 180
 
-each_variety = pytest.mark.parametrize("variety", VARIETIES.values(), ids=VARIETIES)
+#: Each is compiled for itself.
+each_variety = pytest.mark.parametrize(
+    "variety",
+    [
+        pytest.param(variety, marks=[] if variety is MAIZE else [pytest.mark.slow], id=name)
+        for name, variety in VARIETIES.items()
+    ],
+)
 
 
 @partial(jax.jit, static_argnums=3)

@@ -33,6 +33,7 @@ def mean_speed(sumo, driver="idm", **context):
     return sumo.measures()["speed"].mean()
 
 
+@pytest.mark.slow
 def test_mean_speed_rises_with_green_and_falls_with_inflow(sumo):
     # If the links of the lights were in another order, it would be the other way round.
     by_green = [mean_speed(sumo, green=green) for green in (8.0, 14.0, 24.0)]
@@ -43,7 +44,10 @@ def test_mean_speed_rises_with_green_and_falls_with_inflow(sumo):
     assert mean_speed(sumo, speed_limit=8.0) < 8.0 < mean_speed(sumo, speed_limit=14.0)
 
 
-@pytest.mark.parametrize("driver", DRIVERS)
+@pytest.mark.parametrize(
+    "driver",
+    [pytest.param(d, marks=[] if d == "policy" else [pytest.mark.slow]) for d in DRIVERS],
+)
 def test_an_episode_does_not_depend_on_those_beside_it(sumo, driver):
     crossings = [Crossing(), Crossing(inflow=300.0, green=12.0), Crossing(penetration=0.9)]
     together = play(sumo, crossings, [3, 4, 5], driver)
@@ -133,6 +137,7 @@ def test_no_more_are_controlled_than_there_are_places(sumo):
     assert len(arrived) > 6  # places are given again
 
 
+@pytest.mark.slow
 def test_full_acceleration_is_about_what_idm_does_and_advice_saves(sumo):
     found = {}
     for driver in DRIVERS:

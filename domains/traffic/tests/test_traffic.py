@@ -25,6 +25,7 @@ def test_it_is_what_selection_needs():
     assert report.warnings == () or all("time limit" not in text for text in report.warnings)
 
 
+@pytest.mark.slow
 def test_every_further_feature_matters():
     features = {"red": (20.0, 60.0), "speed_limit": (8.0, 20.0), "lane_length": (100.0, 390.0)}
     space = ContextSpace(**features)
@@ -73,6 +74,7 @@ def test_gymnasium_makes_it_and_draws_it():
     env.close()
 
 
+@pytest.mark.slow
 def test_a_model_of_emissions_changes_rewards_and_nothing_else():
     def none(speed, acceleration):
         assert speed.shape == acceleration.shape

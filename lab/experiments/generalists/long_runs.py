@@ -40,7 +40,7 @@ class LongRuns(Trainer):
     def _ends(self, steps: Sequence[int], every: int = 1) -> list[int]:
         """Iterations after which the runs end: multiples of a number."""
         if self.ppo_settings.anneal_lr:
-            raise ValueError("With a falling learning rate each length needs a run of its own.")
+            raise ValueError("With a falling learning rate each length needs a separate run.")
         return [-(-self.ppo_settings.num_iterations(n) // every) * every for n in steps]
 
 

@@ -109,10 +109,10 @@ def plain_sb3(data: DataSet, seeds: Sequence[int], _: Path) -> Results:
 
     space, trainer = data.space, make_trainer("sb3", data.family, data.space)
     for seed in seeds:
-        contexts = space.draw(space.whole(), WHOLE, _rng(seed, "generalist"))
-        env = OneContextEachEpisode(
-            data.family.make(space.context(contexts[0])), space, contexts, _rng(seed, "plain sb3")
-        )
+        drawn = space.draw(space.whole(), WHOLE, _rng(seed, "generalist"))
+        contexts = [space.context(vector) for vector in drawn]
+        made = data.family.make(contexts[0])
+        env = OneContextEachEpisode(made, contexts, _rng(seed, "plain sb3"))
         number = derived_seed(seed, "plain sb3")
         model = stable_baselines3.PPO("MlpPolicy", env, seed=number % 2**32, device="cpu")
         rows = {}

@@ -26,13 +26,6 @@ def compute_all(
 ) -> Iterator[tuple[Item, Result]]:
     """Yield the items with their results as they are finished.
 
-    Args:
-        function: Called with each item; with several processes it, the items and the results
-            are pickled.
-        items: The pieces of work.
-        processes: Number of processes; with one, everything is done in this process, in order.
-        heartbeat: Called now and then while this process waits for others.
-
     Raises:
         WorkerLostError: If a process died; what was finished before is yielded first.
     """

@@ -18,11 +18,6 @@ def from_json(kind: Any, data: Any) -> Any:
         kind: Its type: a dataclass, a named tuple, tuple[X, ...], Mapping[K, V], a union of one of
             them with None, or what JSON has itself.
         data: The JSON data.
-
-    Raises:
-        TypeError: If a field of a dataclass is missing or unknown, or the data are of another kind.
-        ValueError: If a key is not a number where it should be.
-        OverflowError: If a number is infinite where it should be a whole one.
     """
     origin, inner = get_origin(kind), get_args(kind)
     if data is not None and origin in (Union, UnionType):

@@ -15,7 +15,6 @@ from sdmbtl_lab.benchmarks import (
     simulate,
     synthetic_benchmark,
 )
-from sdmbtl_lab.benchmarks.benchmark import replaced_selector
 from sdmbtl_lab.benchmarks.paper_benchmarks import SYNTHETIC_SELECTORS
 from sdmbtl_lab.benchmarks.paper_tables import performance_table
 from sdmbtl_lab.benchmarks.records import record_key
@@ -194,30 +193,3 @@ def test_result_files_do_not_collide():
     }
     assert len(names) == 8
     assert {"synthetic-3d-noise5", "synthetic-3d-noise5-with-predictive"} <= names
-
-
-def test_one_selector_is_measured_again_on_the_same_scale():
-    """The same curves give the same numbers; others and the ends of the scale stay."""
-    benchmark = Benchmark(
-        problems=paper_configurations(3, 5.0)[:2],
-        selectors=("m-mbtl",),
-        trials=2,
-        policies=(2, 3),
-    )
-    result = benchmark.run()
-    raw = {
-        problem.name: np.array(
-            [
-                simulate(make_selector("m-mbtl", problem.space), problem.matrix(t), 3).curve
-                for t in range(2)
-            ]
-        )
-        for problem in benchmark.problems
-    }
-    again = replaced_selector(result, "m-mbtl", raw)
-    for before, after in zip(result.problems, again.problems, strict=True):
-        assert after.selectors["random"] == before.selectors["random"]
-        one, two = (p.selectors["m-mbtl"].at[3]["final"] for p in (before, after))
-        assert one.mean == pytest.approx(two.mean)
-    one, two = (r.aggregated[3]["m-mbtl"]["final"].mean for r in (result, again))
-    assert one == pytest.approx(two)

@@ -1,7 +1,6 @@
 """Recorded results against the paper and against the code; slow: made again from nothing."""
 
 import json
-import re
 import subprocess
 import sys
 from pathlib import Path
@@ -101,6 +100,7 @@ def test_with_noise_from_nothing(noise):
     made_again(3, noise, SELECTORS)
 
 
+@pytest.mark.slow
 def test_real_matrices_from_nothing():
     result = BenchmarkResult.load(RESULTS / "real.json")
     assert tuple(problem.name for problem in result.problems) == matrix_names()
@@ -137,16 +137,6 @@ def test_pages_match_the_results():
             text=True,
         )
         assert finished.returncode == 0, finished.stderr
-
-
-def test_commands_of_the_results_page(command):
-    page = (ROOT / "docs" / "results.md").read_text()
-    (block,) = re.findall(r"```console\n(.*?)```", page, flags=re.DOTALL)
-    for line in block.splitlines():
-        program, _, *arguments = line.split()
-        if program == "sdmbtl":
-            paths = [ROOT / a if a.startswith("results/") else a for a in arguments]
-            assert command(*paths).stdout.count("\n") > 5
 
 
 def test_marked_tables_are_replaced(monkeypatch):

@@ -12,9 +12,8 @@ from sdmbtl_lab.benchmarks import (
     synthetic,
 )
 from sdmbtl_lab.benchmarks.published import published_table
-from sdmbtl_lab.matrices.margins import expected_random_curve
-from sdmbtl_lab.matrices.oracle_selector import oracle_sequence
-from sdmbtl_lab.matrices.transfer_matrices import min_max
+from sdmbtl_lab.matrices.dataset import min_max
+from sdmbtl_lab.matrices.margins import expected_random_curve, oracle_sequence
 
 
 def explicit(configuration, x, y):

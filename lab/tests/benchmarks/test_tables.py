@@ -14,6 +14,9 @@ from sdmbtl_lab.benchmarks.published import published_table
 from sdmbtl_lab.benchmarks.tables import Cell, Table, TableRow, mark_best
 
 HEADERS = ("f(x)", "g(y)", "h(x,y)")
+#: The cells of two rows of the small table as text, the published values last.
+FIRST = ("0.7011±0.0002", "0.7184±0.0010", "[0.7168]")
+SECOND = ("-0.1235±0.1000*[0.5000]",)
 LABELS = st.text(st.characters(exclude_categories=["Cc", "Cs", "Zl", "Zp"]), min_size=1)
 
 
@@ -59,22 +62,12 @@ def paper_table(dim: int, noise: float) -> Table:
 
 class TestText:
     def test_whole_table(self):
-        assert small_table().to_text() == (
-            "Synthetic data\n"
-            "\n"
-            "f(x)       g(y)   h(x,y)        random          m/gp-mbtl\n"
-            "-----------------------------------------------------------------------\n"
-            "constant   linear l1 ▲          0.7011±0.0002   0.7184±0.0010 [0.7168]\n"
-            "linear     linear non-distance  -               -0.1235±0.1000*[0.5000]\n"
-            "-----------------------------------------------------------------------\n"
-            "Aggregated                      0.0000          1.0000 [0.8714]\n"
-            "-----------------------------------------------------------------------\n"
-            "±: half the width of the confidence interval.\n"
-            "[ ]: value published in the paper.\n"
-            "*: highest of the row, oracles aside, or its interval overlaps the highest one.\n"
-            "▲: the configuration has the Mountain structure.\n"
-            "W = 100\n"
-        )
+        lines = small_table().to_text().splitlines()
+        assert lines[4].split() == ["constant", "linear", "l1", "▲", *FIRST]
+        assert lines[5].split() == ["linear", "linear", "non-distance", "-", *SECOND]
+        assert lines[7].split() == ["Aggregated", "0.0000", "1.0000", "[0.8714]"]
+        assert lines[-1] == "W = 100"
+        assert [line[:3] for line in lines[9:13]] == ["±: ", "[ ]", "*: ", "▲: "]
 
     @pytest.mark.parametrize(("width", "blocks"), [(80, 3), (110, 2), (160, 1)])
     def test_columns_that_do_not_fit_stand_in_further_blocks(self, width, blocks):
@@ -97,21 +90,15 @@ class TestText:
 
 class TestMarkdown:
     def test_whole_table(self):
-        assert small_table().to_markdown() == (
-            "**Synthetic data**\n"
-            "\n"
-            "| f(x) | g(y) | h(x,y) | random | m/gp-mbtl |\n"
-            "| :-- | :-- | :-- | --: | --: |\n"
-            "| constant | linear | l1 ▲ | 0.7011 ± 0.0002 | 0.7184 ± 0.0010 [0.7168] |\n"
-            "| linear | linear | non-distance | – | **-0.1235 ± 0.1000** [0.5000] |\n"
-            "| **Aggregated** |  |  | 0.0000 | 1.0000 [0.8714] |\n"
-            "\n"
-            "- ±: half the width of the confidence interval.\n"
-            "- [ ]: value published in the paper.\n"
-            "- bold: highest of the row, oracles aside, or its interval overlaps the highest one.\n"
-            "- ▲: the configuration has the Mountain structure.\n"
-            "- W = 100\n"
+        lines = small_table().to_markdown().splitlines()
+        assert lines[2:4] == [
+            "| f(x) | g(y) | h(x,y) | random | m/gp-mbtl |",
+            "| :-- | :-- | :-- | --: | --: |",
+        ]
+        assert lines[5] == (
+            "| linear | linear | non-distance | – | **-0.1235 ± 0.1000** [0.5000] |"
         )
+        assert lines[6] == "| **Aggregated** |  |  | 0.0000 | 1.0000 [0.8714] |"
 
     def test_characters_mean_themselves(self):
         table = Table("a*b", ("x|y",), ("c_d",), (TableRow(("p|q",), (None,)),))
@@ -122,35 +109,16 @@ class TestMarkdown:
 
 class TestLatex:
     def test_whole_table(self):
-        assert small_table().to_latex() == "\n".join(
-            [
-                r"% \usepackage{booktabs}, \usepackage[table]{xcolor}",
-                r"\begin{table*}",
-                r"  \centering",
-                r"  \caption{Synthetic data}",
-                r"  \begin{tabular}{lllcc}",
-                r"    \toprule",
-                r"    \textbf{f(x)} & \textbf{g(y)} & \textbf{h(x,y)} & \textbf{random}"
-                r" & \textbf{m/gp-mbtl} \\",
-                r"    \midrule",
-                r"    \rowcolor{gray!15} constant & linear & l1 & $0.7011$ $\pm$ $0.0002$"
-                r" & $0.7184$ $\pm$ $0.0010$ [0.7168] \\",
-                r"    linear & linear & non-distance & --"
-                r" & $\mathbf{-0.1235}$ $\pm$ $0.1000$ [0.5000] \\",
-                r"    \midrule",
-                r"    \multicolumn{3}{l}{\textbf{Aggregated}} & $0.0000$ & $1.0000$ [0.8714] \\",
-                r"    \bottomrule",
-                r"  \end{tabular}",
-                r"  \par\footnotesize $\pm$: half the width of the confidence interval.",
-                r"  \par\footnotesize {[} ]: value published in the paper.",
-                r"  \par\footnotesize bold: highest of the row, oracles aside, or its interval "
-                r"overlaps the highest one.",
-                r"  \par\footnotesize gray: the configuration has the Mountain structure.",
-                r"  \par\footnotesize W = 100",
-                r"\end{table*}",
-                "",
-            ]
-        )
+        lines = [line.strip() for line in small_table().to_latex().splitlines()]
+        for expected in (
+            r"\begin{tabular}{lllcc}",
+            r"linear & linear & non-distance & -- & $\mathbf{-0.1235}$ $\pm$ $0.1000$ [0.5000] \\",
+            r"\multicolumn{3}{l}{\textbf{Aggregated}} & $0.0000$ & $1.0000$ [0.8714] \\",
+        ):
+            assert expected in lines
+        assert sum(line.startswith(r"\rowcolor{gray!15} constant") for line in lines) == 1
+        for part in ("table*", "tabular"):
+            assert lines.count(rf"\end{{{part}}}") == 1
 
     def test_escapes(self):
         title = r"a\b {c} $d$ & 5% #1 x_y ~ ^ < > | [z] * ±"
@@ -162,20 +130,6 @@ class TestLatex:
         ) in source
         assert r"\textbf{n\_k} & \textbf{a\&b} \\" in source
         assert r"    {[}50\%] & -- \\" in source
-
-
-class TestCsv:
-    def test_whole_table(self):
-        title = small_table().title
-        assert small_table().to_csv() == (
-            'table,f(x),g(y),"h(x,y)",column,mean,half_width,published,bold,shaded\n'
-            f"{title},constant,linear,l1,random,0.7011,0.0002,,false,true\n"
-            f"{title},constant,linear,l1,m/gp-mbtl,0.7184,0.001,0.7168,false,true\n"
-            f"{title},linear,linear,non-distance,random,,,,false,false\n"
-            f"{title},linear,linear,non-distance,m/gp-mbtl,-0.12345,0.1,0.5,true,false\n"
-            f"{title},Aggregated,,,random,-1e-05,,,false,false\n"
-            f"{title},Aggregated,,,m/gp-mbtl,1.0,,0.8714,false,false\n"
-        )
 
 
 def test_rows_must_fit():

@@ -1,7 +1,5 @@
 """`sdmbtl lab bench`: tables, result files, resuming, and what it refuses."""
 
-import csv
-import io
 import json
 import os
 import shutil
@@ -98,8 +96,6 @@ def test_show_in_every_format(synthetic, command):
     assert shown() == text
     assert "| f(x) |" in shown("--format", "markdown")
     assert r"\toprule" in shown("--format", "latex")
-    rows = list(csv.reader(io.StringIO(shown("--format", "csv").split("\n\n")[0])))
-    assert len(rows) > 8 * 3
     assert "Area under" in shown("--auc")
 
 

@@ -1,8 +1,11 @@
 """`sdmbtl lab figures`."""
 
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
+
+from sdmbtl_lab.benchmarks import BenchmarkResult
 
 ROOT = Path(__file__).parents[3]
 
@@ -35,24 +38,15 @@ def test_the_figures_of_a_data_set(command, tmp_path, kind, begins):
     assert numbers["cpu-time-selectors"] == "4"
 
 
-def test_the_figures_of_a_benchmark(command, tmp_path):
-    out = tmp_path / "figures"
-    command("figures", ROOT / "results" / "real.json", "--data", "", "--format", "png", "-o", out)
-    names = {path.stem for path in out.glob("*.png")}
-    assert names == {
-        "choices-real",
-        "curves-real",
-        "intervals-real",
-        "policies-to-epsilon-real",
-        "score-real",
-    }
-
-
-def test_as_json(command, tmp_path):
-    given = ["--data", "synthetic", "--format", "png", "-o", tmp_path]
-    (figure,) = command.json("figures", *given)["figures"]
-    assert figure["file"] == str(tmp_path / "transfer-matrices-synthetic.png")
-    assert figure["caption"].endswith("Figure 13 of the paper.")
+def test_the_figures_of_a_benchmark_as_json(command, tmp_path):
+    result = BenchmarkResult.load(ROOT / "results" / "real.json")
+    replace(result, problems=result.problems[:2]).save(tmp_path / "real.json")
+    given = [tmp_path / "real.json", "--data", "", "--format", "png", "-o", tmp_path]
+    figures = command.json("figures", *given)["figures"]
+    names = {"curves", "intervals", "policies-to-epsilon", "score"}
+    assert {Path(figure["file"]) for figure in figures} == set(tmp_path.glob("*.png"))
+    assert {path.stem for path in tmp_path.glob("*.png")} == {f"{name}-real" for name in names}
+    assert all(figure["caption"] for figure in figures)
 
 
 def test_nothing_is_written_if_something_cannot_be_read(command, tmp_path):

@@ -93,12 +93,10 @@ class TestGoingOn:
         assert "keeps rows" not in result.stderr
         assert (begun / "matrix.npz").read_bytes() == (small[0] / "matrix.npz").read_bytes()
 
+    @pytest.mark.slow
     @pytest.mark.parametrize(
         ("number", "jobs", "moment"),
-        [
-            (signal.SIGINT, 1, "rows/*/*.npz"),
-            pytest.param(signal.SIGTERM, 2, "recipe.json", marks=pytest.mark.slow),
-        ],
+        [(signal.SIGINT, 1, "rows/*/*.npz"), (signal.SIGTERM, 2, "recipe.json")],
     )
     def test_interrupted(self, number, jobs, moment, command, asked, small, tmp_path):
         """After the first rows are written, or while two processes compile."""

@@ -92,7 +92,7 @@ def test_shorter_runs_are_the_beginning_of_longer_ones():
     assert not np.array_equal(short[0].weights[0], long[0].weights[0])
     assert not np.array_equal(long[0].weights[0], long[1].weights[0])
     annealed = JaxLongRuns(family, space, hidden_sizes=(4,), anneal_lr=True, **SMALL)
-    with pytest.raises(ValueError, match="a run of its own"):
+    with pytest.raises(ValueError, match="a separate run"):
         annealed.policies_after(jobs, [64])
 
 

@@ -4,9 +4,9 @@ import numpy as np
 import pytest
 
 from sdmbtl.seeds import seed_sequence
-from sdmbtl_lab.benchmarks.effects import effect
+from sdmbtl_lab.benchmarks.synthetic import effect
+from sdmbtl_lab.matrices.dataset import min_max
 from sdmbtl_lab.matrices.margins import CHOICE_MATTERS, choice_margin
-from sdmbtl_lab.matrices.transfer_matrices import min_max
 from variations import CHECK, DEVELOPMENT, Plateau, Slopes, Variation, noiseless
 
 EVERY = (*DEVELOPMENT, *CHECK)

@@ -84,7 +84,14 @@ def within(value, one, other):
     return min(one, other) - 1e-9 <= value <= max(one, other) + 1e-9
 
 
-@pytest.mark.parametrize("name", SPACES)
+@pytest.mark.parametrize(
+    "name",
+    [
+        "cube",
+        "line",
+        *(pytest.param(n, marks=pytest.mark.slow) for n in SPACES if n not in ("cube", "line")),
+    ],
+)
 def test_no_text_covers_another_or_leaves_the_canvas(name):
     figure, _ = drawn(SPACES[name], seeds=1 if name == "5d" else 2)
     width, height = figure.get_size_inches() * figure.dpi

@@ -11,10 +11,8 @@ import pytest
 
 from sdmbtl.environments import make_family
 from sdmbtl.training import make_trainer
-from sdmbtl_lab.matrices.matrix_factory import MatrixFactory
-from sdmbtl_lab.matrices.matrix_recipe import MatrixRecipe
-from sdmbtl_lab.matrices.region_factory import RegionFactory
-from sdmbtl_lab.matrices.region_recipe import RegionForm, RegionRecipe
+from sdmbtl_lab.matrices.matrix_factory import MatrixFactory, MatrixRecipe
+from sdmbtl_lab.matrices.region_factory import RegionFactory, RegionForm, RegionRecipe
 
 HERE = Path(__file__).parent
 SHORT = {

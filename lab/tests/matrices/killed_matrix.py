@@ -6,8 +6,7 @@ import sys
 from pathlib import Path
 
 from sdmbtl_lab.matrices import storage
-from sdmbtl_lab.matrices.matrix_factory import MatrixFactory
-from sdmbtl_lab.matrices.matrix_recipe import MatrixRecipe
+from sdmbtl_lab.matrices.matrix_factory import MatrixFactory, MatrixRecipe
 
 
 def die(*_):

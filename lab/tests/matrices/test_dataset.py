@@ -4,7 +4,7 @@ import json
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from sdmbtl.contexts import ContextSpace
@@ -59,7 +59,6 @@ class TestThereAndBack:
 
 
 class TestReturnsAsWholeNumbers:
-    @settings(deadline=None)  # files take what time they take
     @given(
         st.integers(1, 100),
         st.integers(-(10**9), 10**9),
@@ -71,7 +70,6 @@ class TestReturnsAsWholeNumbers:
         dataset(returns, recipe={"episodes": episodes}).save(path)
         assert np.array_equal(TransferDataset.load(path).returns, returns)
 
-    @settings(deadline=None)
     @given(st.floats(-1e12, 1e12), st.floats(1e-3, 1e12), st.integers(0, 9))
     def test_others_are_close(self, tmp_path_factory, low, width, seed):
         returns = random_returns(low, low + width, seed=seed)

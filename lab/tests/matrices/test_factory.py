@@ -15,9 +15,7 @@ from sdmbtl.training import TrainingJob, make_trainer
 from sdmbtl.training.ppo.jax_env import JaxEnvPPO
 from sdmbtl.transfer.storage import load_arrays, save_arrays
 from sdmbtl_lab.matrices import factory, load_matrix, units
-from sdmbtl_lab.matrices.matrix_factory import MatrixFactory
-from sdmbtl_lab.matrices.matrix_recipe import MatrixRecipe
-from sdmbtl_lab.matrices.matrix_units import MatrixUnit
+from sdmbtl_lab.matrices.matrix_factory import MatrixFactory, MatrixRecipe, MatrixUnit
 from sdmbtl_lab.matrices.units import ATTEMPTS, KIND, Rows
 
 
@@ -102,6 +100,7 @@ class TestTheSameHoweverItGoes:
         assert content == reference.bytes
         assert len(done) == 6
 
+    @pytest.mark.slow
     @pytest.mark.parametrize(("stage", "number"), [("unit", 3), ("card", 0)])
     def test_killed_and_resumed(self, stage, number, tmp_path, recipe, reference, killed):
         path = tmp_path / "m"
@@ -134,6 +133,7 @@ class TestTheSameHoweverItGoes:
         assert content == reference.bytes
         assert all(label.startswith("seed 1") for label in done)
 
+    @pytest.mark.slow
     def test_stable_baselines(self, tmp_path):
         space = ContextSpace(length=[0.3, 0.8])
         family = make_family("CartPole", space=space)
@@ -288,6 +288,7 @@ class TestFailures:
         assert "another directory" in message
         assert [p.name for p in path.rglob("*.npz")] == ["00000.npz"]
 
+    @pytest.mark.slow
     def test_a_worker_that_dies(self, begun, recipe, monkeypatch):
         for name in ("00000", "00004"):
             (begun / f"rows/seed-0/{name}.npz").unlink()

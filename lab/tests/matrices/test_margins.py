@@ -7,7 +7,7 @@ from math import comb
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 
@@ -33,7 +33,6 @@ MATRICES = hnp.arrays(
 
 
 class TestExpectedRandomCurve:
-    @settings(max_examples=40, deadline=None)
     @given(MATRICES)
     def test_is_the_mean_over_all_subsets(self, returns):
         rounds = len(returns)

@@ -7,8 +7,7 @@ import pytest
 from sdmbtl.environments import FactoryFamily, make_family
 from sdmbtl.errors import MatrixError
 from sdmbtl.training import make_trainer
-from sdmbtl_lab.matrices.matrix_factory import MatrixFactory
-from sdmbtl_lab.matrices.matrix_recipe import MatrixRecipe
+from sdmbtl_lab.matrices.matrix_factory import MatrixFactory, MatrixRecipe
 
 
 class TestValues:

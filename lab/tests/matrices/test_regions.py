@@ -14,9 +14,7 @@ from sdmbtl.training import TrainingJob
 from sdmbtl.transfer.storage import load_arrays, save_arrays
 from sdmbtl_lab.matrices import load_regions, region_names
 from sdmbtl_lab.matrices.region_dataset import _ARRAYS, KIND, ancestors
-from sdmbtl_lab.matrices.region_factory import RegionFactory
-from sdmbtl_lab.matrices.region_recipe import RegionRecipe
-from sdmbtl_lab.matrices.region_units import region_units
+from sdmbtl_lab.matrices.region_factory import RegionFactory, RegionRecipe, region_units
 
 #: Trained for so long that it has far fewer policies than the others.
 WALKER = "regions-bipedal-walker"

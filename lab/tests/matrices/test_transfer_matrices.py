@@ -6,7 +6,7 @@ import pytest
 from sdmbtl.contexts import ContextSpace
 from sdmbtl.errors import MatrixError
 from sdmbtl_lab.matrices import TransferMatrices
-from sdmbtl_lab.matrices.transfer_matrices import min_max
+from sdmbtl_lab.matrices.dataset import min_max
 
 SPACE = ContextSpace(a=[1, 2], b=[1, 2])
 
@@ -70,18 +70,6 @@ class TestArithmetic:
     def test_min_max(self):
         assert min_max(np.array([2.0, 3.0, 6.0]), 2.0, 4.0).tolist() == [0.0, 0.5, 2.0]
         assert min_max(np.array([2.0, 3.0]), 2.0, 2.0).tolist() == [0.0, 1.0]
-
-
-class TestFiles:
-    @pytest.mark.parametrize("dtype", [np.float32, np.float64])
-    def test_round_trip(self, tmp_path, dtype):
-        matrices = TransferMatrices(SPACE, np.random.default_rng(0).random((2, 4, 4)).astype(dtype))
-        matrices.save(tmp_path / "m.npz")
-        again = TransferMatrices.load(tmp_path / "m.npz")
-        assert again.returns.dtype == dtype
-        np.testing.assert_array_equal(again.returns, matrices.returns)
-        assert again.space == SPACE
-        assert [p.name for p in tmp_path.iterdir()] == ["m.npz"]
 
 
 def test_every_resampled_row_is_a_row_of_some_matrix_at_the_same_source():

@@ -11,6 +11,7 @@ from importlib.util import find_spec
 from typing import TYPE_CHECKING, Literal, Self
 
 from sdmbtl.callbacks.event import Callback, Event
+from sdmbtl.callbacks.live_file import LiveFile
 from sdmbtl.callbacks.progress import RunProgress
 from sdmbtl.checks import short_text
 from sdmbtl.errors import StudyError
@@ -37,7 +38,7 @@ class LineDisplay:
     ) -> None:
         self._progress, self._write, self._every = progress, write, every
         self._ended = threading.Event()
-        # A thread of its own: a long evaluation or compilation may report nothing for minutes.
+        # Another thread: a long evaluation or compilation may report nothing for minutes.
         self._thread = threading.Thread(target=self._write_now_and_then, daemon=True)
 
     def __enter__(self) -> Self:
@@ -71,7 +72,7 @@ def make_displays(
     budget: int | None = None,
     time_limit: float | None = None,
 ) -> list[Callback]:
-    """Make the displays of a run: lines for `logging` if that is set up, and a visible one.
+    """Make the displays of a run: a file, lines for `logging` if set up, and a visible one.
 
     Args:
         study: The study that is run.
@@ -93,19 +94,24 @@ def make_displays(
             f"'log_every' must be a number of seconds above 0, or None. Got {log_every!r} instead."
         )
     displays: list[Callback] = []
+
+    def progress_of_run() -> RunProgress:
+        return RunProgress(study, budget, time_limit)
+
     if logger.isEnabledFor(logging.INFO):
-        lines = RunProgress(study, budget, time_limit)
-        displays.append(LineDisplay(lines, logger.info, log_every))
-    if progress is False or (progress == "auto" and displays):
+        displays.append(LineDisplay(progress_of_run(), logger.info, log_every))
+    is_shown = progress is True or (progress == "auto" and not displays)
+    displays.append(LiveFile(progress_of_run(), study.store.path.parent))
+    if not is_shown:
         return displays
-    shown = RunProgress(study, budget, time_limit)
     if sys.stderr.isatty() and find_spec("rich") is not None:
         from sdmbtl.callbacks.terminal_display import TerminalDisplay
         from sdmbtl.console import PlainConsole
 
         console = PlainConsole(stderr=True)
         if console.is_interactive:
-            return [*displays, TerminalDisplay(shown, console)]
+            return [*displays, TerminalDisplay(progress_of_run(), console)]
     if progress is True or in_notebook():
-        displays.append(LineDisplay(shown, partial(print, file=sys.stderr, flush=True), log_every))
+        write = partial(print, file=sys.stderr, flush=True)
+        displays.append(LineDisplay(progress_of_run(), write, log_every))
     return displays

@@ -66,17 +66,9 @@ class Event:
     @classmethod
     def of(cls, report: Report, trial: Trial, steps_per_second: float, policies: int) -> Event:
         """Make the event of a trainer's report on a training run."""
-        return cls(
-            report.stage,
-            trial,
-            report.steps,
-            report.total_steps,
-            report.mean_return,
-            steps_per_second,
-            policies,
-            report.evaluations,
-            report.metrics,
-        )
+        done = (report.steps, report.total_steps, report.mean_return)
+        more = (report.evaluations, report.metrics)
+        return cls(report.stage, trial, *done, steps_per_second, policies, *more)
 
     @property
     def seconds_left(self) -> float | None:

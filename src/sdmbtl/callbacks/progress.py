@@ -7,22 +7,15 @@ import time
 from typing import TYPE_CHECKING
 
 from sdmbtl.callbacks.event import Event
-from sdmbtl.wording import (
-    clock,
-    figure,
-    gain_figure,
-    level_figure,
-    printable,
-    short_count,
-    trained_on,
-)
+from sdmbtl.contexts.regions import describe_briefly
+from sdmbtl.wording import clock, figure, gain_figure, level_figure, printable, short_count
 
 if TYPE_CHECKING:
     from sdmbtl.selectors import Trial
     from sdmbtl.studies import Study
 
-#: Characters of the column with the sources; a row has 80 with it.
-SOURCE_WIDTH = 42
+#: Characters of the column with the sources; a row has 80 with it at most.
+SOURCE_WIDTH = 34
 
 
 class RunProgress:
@@ -54,7 +47,7 @@ class RunProgress:
     def header(self) -> str:
         """Return the head of the table."""
         level = "mean best" if self._study.return_range is None else "coverage"
-        return _row("#", "trained on", "from", "steps", level, "")
+        return f"{_row('#', 'trained on', 'from')}   steps  {level:>9}"
 
     def take(self, event: Event) -> list[str]:
         """Take note of an event; return lines that stay, warnings with an exclamation mark."""
@@ -86,34 +79,36 @@ class RunProgress:
         before, self._performance = self._performance, self._study.performance
         gain = self._performance - before
         self._done, self._latest = self._done + 1, now
-        steps = None if trial.run is None else trial.run.steps
+        steps = "" if trial.run is None else short_count(trial.run.steps or 0)
         known = self._study.return_range
+        level = level_figure(self._performance, self._study.share(self._performance))
         span = None if known is None else known[1] - known[0]
-        return _row(
-            str(trial.id),
-            *self._source(trial),
-            "" if steps is None else short_count(steps),
-            level_figure(self._performance, self._study.share(self._performance)),
-            "" if math.isnan(gain) else gain_figure(gain, span),
-        )
+        rise = "" if math.isnan(gain) else gain_figure(gain, span)
+        return f"{self._begin(trial)}  {steps:>6}  {level:>9}  {rise:>6}".rstrip()
 
-    def _source(self, trial: Trial) -> tuple[str, str]:
-        parent = "–" if trial.parent is None else str(trial.parent)
-        return trained_on(self._study.space, self._study.trials, trial), parent
+    def _begin(self, trial: Trial, more: str = "") -> str:
+        """Return the row of a policy as far as its parent."""
+        words = describe_briefly(self._study.space, trial.source)
+        parent = trial.parent
+        if parent is not None and words == "whole space":
+            before = self._study.trials[parent].source
+            if trial.source.sees_context and not before.sees_context:
+                words += ", sees its context"
+            elif self._study.space.is_whole(before):
+                words += ", continued"
+        return _row(str(trial.id), words + more, "–" if parent is None else str(parent))
 
     # -- the current activity ------------------------------------------------------------------
 
     def current_row(self) -> str:
         """Return the row of the policy in progress, without its activity."""
         if self.event is None:
-            return "choosing a context"
-        trial, more = self.event.trial, self.event.policies - 1
-        words, parent = self._source(trial)
-        words = f"{words} and {more} more" if more else words
-        return _row(str(trial.id), words, parent, "", "", "")
+            return ""
+        more = self.event.policies - 1
+        return self._begin(self.event.trial, f" and {more} more" if more else "")
 
     def activity(self) -> str:
-        """Say what is done with the policy in progress."""
+        """Describe the stage of the policy in progress."""
         event = self.event
         if event is None:
             return "choosing a context"
@@ -127,13 +122,9 @@ class RunProgress:
         if event.stage in ("asked", "failed", "lost", "continued", "training"):
             if not event.total_steps:
                 return "training"
-            parts = [f"{counted} steps"]
-            if not math.isnan(event.steps_per_second):
-                parts.append(f"{short_count(round(event.steps_per_second))} steps/s")
-            if not math.isnan(event.mean_return):
-                parts.append(f"return {figure(event.mean_return)}")
-            return "  ".join(parts)
-        return f"evaluating {counted} targets" if event.total_steps else "evaluating"
+            is_known = not math.isnan(event.mean_return)
+            return f"{counted}  return {figure(event.mean_return)}" if is_known else counted
+        return f"evaluating {counted}" if event.total_steps else "evaluating"
 
     def why(self) -> str:
         """Return the reason for the policy in progress."""
@@ -147,15 +138,21 @@ class RunProgress:
         return event.steps / event.total_steps
 
     def footer(self) -> str:
-        """Say how far the run is."""
+        """Say how far the run is, and that it can be stopped."""
+        return f"{self.pace()} · Ctrl-C is safe"
+
+    def pace(self) -> str:
+        """Say how far the run is, and how fast."""
         number, of = self._done + 1, ""
         if self._budget is not None:
             number, of = min(number, self._budget), f" of {self._budget}"
         parts = [f"policy {number}{of}", f"{clock(time.monotonic() - self._begun)} elapsed"]
-        left = self.seconds_left()
+        left, event = self.seconds_left(), self.event
         if left is not None:
             parts.append(f"about {clock(left)} left")
-        return " · ".join([*parts, "Ctrl-C is safe"])
+        if event is not None and not math.isnan(event.steps_per_second):
+            parts.append(f"{short_count(round(event.steps_per_second))} steps/s")
+        return " · ".join(parts)
 
     def seconds_left(self) -> float | None:
         """Return the seconds until the budget or the time is used; None if neither is known."""
@@ -182,12 +179,11 @@ class RunProgress:
         return own + max(rounds_after, 0.0) * (now - self._policy_begun + own)
 
 
-def _row(number: str, source: str, parent: str, steps: str, level: str, gain: str) -> str:
-    """Return a row of the table; a long source is cut, `status` has it in full."""
+def _row(number: str, source: str, parent: str) -> str:
+    """Return the first cells of a row; a long source is cut, `status` has it in full."""
     if len(source) > SOURCE_WIDTH:
         source = f"{source[: SOURCE_WIDTH - 1]}…"
-    cells = f"{number:>3}  {printable(source):<{SOURCE_WIDTH}}  {parent:>4}  {steps:>6}"
-    return f"{cells}  {level:>9}  {gain:>6}".rstrip()
+    return f"{number:>3}  {printable(source):<{SOURCE_WIDTH}}  {parent:>4}"
 
 
 def _earlier_pace(study: Study) -> float | None:

@@ -6,8 +6,7 @@ from typing import TYPE_CHECKING, Self
 
 from rich.console import Console, Group
 from rich.live import Live
-from rich.progress_bar import ProgressBar
-from rich.table import Table
+from rich.padding import Padding
 from rich.text import Text
 
 if TYPE_CHECKING:
@@ -16,7 +15,7 @@ if TYPE_CHECKING:
     from sdmbtl.callbacks.event import Event
     from sdmbtl.callbacks.progress import RunProgress
 
-BAR_WIDTH = 24
+BAR_WIDTH = 6
 
 
 class TerminalDisplay:
@@ -32,7 +31,7 @@ class TerminalDisplay:
         self._live = Live(get_renderable=self.picture, console=console, transient=True)
 
     def __enter__(self) -> Self:
-        self._console.print(Text(self._progress.header(), style="dim"))
+        self._console.print(Text(f"\n{self._progress.header()}", style="bold"))
         self._live.start(refresh=True)
         return self
 
@@ -47,12 +46,12 @@ class TerminalDisplay:
 
     def picture(self) -> RenderableType:
         """Return a picture of the current activity."""
-        progress = self._progress
-        lines: list[RenderableType] = [Text(progress.current_row(), style="bold")]
-        if progress.event is not None:
-            activity, share = Text(progress.activity()), progress.share_done()
-            row = Table.grid(padding=(0, 1, 0, 0))
-            bar = [] if share is None else [ProgressBar(1.0, share, width=BAR_WIDTH)]
-            row.add_row(Text("   "), *bar, activity)
-            lines += [row, Text(f"     {progress.why()}", style="dim")]
-        return Group(*lines, Text(f" {progress.footer()}", style="dim"))
+        progress, share = self._progress, self._progress.share_done()
+        row = Text(f"{progress.current_row() or '   '}  ", no_wrap=True, overflow="crop")
+        if share is not None:
+            done = round(share * BAR_WIDTH)
+            row.append("━" * done, "green").append("─" * (BAR_WIDTH - done) + " ", "dim")
+        row.append(progress.activity())
+        reason = Text(progress.why(), style="dim")
+        why = [Padding(reason, (0, 0, 0, 5))] if progress.event else []
+        return Group(row, *why, Text(f"\n {progress.footer()}", style="dim"))

@@ -2,18 +2,17 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Any
+from typing import Any
 
 import typer
 
 from sdmbtl import __version__, plugins
 from sdmbtl.cli.ask_tell import ask, tell
-from sdmbtl.cli.baseline import baseline
 from sdmbtl.cli.compare import compare
-from sdmbtl.cli.distill import distill
 from sdmbtl.cli.environments import environments, trainers
 from sdmbtl.cli.evaluate import doctor, evaluate
 from sdmbtl.cli.extend import extend
+from sdmbtl.cli.networks import baseline, distill
 from sdmbtl.cli.output import FriendlyErrorGroup, PlainHelpCommand, say, warnings_as_notes
 from sdmbtl.cli.play import play
 from sdmbtl.cli.portfolio import portfolio
@@ -64,10 +63,9 @@ def _print_version(wanted: bool) -> None:
 
 @app.callback()
 def _root(
-    version: Annotated[
-        bool,
-        typer.Option("--version", callback=_print_version, is_eager=True, help="Version."),
-    ] = False,
+    version: bool = typer.Option(
+        False, "--version", callback=_print_version, is_eager=True, help="Version."
+    ),
 ) -> None:
     """Train a few policies that together solve a family of tasks."""
 

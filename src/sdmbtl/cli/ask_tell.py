@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from shlex import quote
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Any
 
 import typer
 
@@ -18,7 +18,6 @@ from sdmbtl.cli.parsing import (
     parse_settings,
     read_json_documents,
 )
-from sdmbtl.console import PlainConsole
 from sdmbtl.contexts import Source
 from sdmbtl.errors import DuplicateTellError
 from sdmbtl.wording import counted, shown_context
@@ -36,29 +35,24 @@ _ROW_KEYS = (*_ASKED, *_ASKED_OF_REGIONS, "returns", "source_return", "lease")
 
 def ask(
     path: StudyArgument,
-    space: Annotated[
-        str | None, typer.Option(metavar="FILE.toml", help="Context space of a new study.")
-    ] = None,
-    selector: Annotated[
-        str | None,
-        typer.Option(
-            metavar="NAME", help="Selection strategy of a new study.", show_default="auto"
-        ),
-    ] = None,
-    selector_option: Annotated[
-        list[str] | None, typer.Option(metavar="KEY=VALUE", help="Setting of the selector.")
-    ] = None,
-    seed: Annotated[
-        int | None, typer.Option(metavar="N", help="Seed of a new study.", min=0, show_default="0")
-    ] = None,
-    n: Annotated[int, typer.Option("-n", metavar="N", help="Number of contexts.", min=1)] = 1,
-    lease: Annotated[
-        str | None,
-        typer.Option(
-            metavar="TIME",
-            help="Time until the context is given to the next asker, unless reported or renewed.",
-        ),
-    ] = None,
+    space: str | None = typer.Option(
+        None, metavar="FILE.toml", help="Context space of a new study."
+    ),
+    selector: str | None = typer.Option(
+        None, metavar="NAME", help="Selection strategy of a new study.", show_default="auto"
+    ),
+    selector_option: list[str] | None = typer.Option(
+        None, metavar="KEY=VALUE", help="Setting of the selector."
+    ),
+    seed: int | None = typer.Option(
+        None, metavar="N", help="Seed of a new study.", min=0, show_default="0"
+    ),
+    n: int = typer.Option(1, "-n", metavar="N", help="Number of contexts.", min=1),
+    lease: str | None = typer.Option(
+        None,
+        metavar="TIME",
+        help="Time until the context is given to the next asker, unless reported or renewed.",
+    ),
     wait: WaitOption = 30.0,
 ) -> None:
     """Choose contexts to be trained elsewhere.
@@ -99,40 +93,36 @@ def ask(
 
 def tell(
     path: StudyArgument,
-    row: Annotated[
-        str | None,
-        typer.Argument(
-            metavar="ROW.json",
-            help="Return on each target (null: not evaluated), or a list of episodes for each, "
-            "or lines of 'ask' with \"returns\" added; - for the standard input.",
-            show_default=False,
-        ),
-    ] = None,
-    number: Annotated[
-        int | None,
-        typer.Option("--id", metavar="N", help="Number of the policy, if several are pending."),
-    ] = None,
+    row: str | None = typer.Argument(
+        None,
+        metavar="ROW.json",
+        help="Return on each target (null: not evaluated), or a list of episodes for each, "
+        "or lines of 'ask' with \"returns\" added; - for the standard input.",
+        show_default=False,
+    ),
+    number: int | None = typer.Option(
+        None, "--id", metavar="N", help="Number of the policy, if several are pending."
+    ),
     context: ContextOption = None,
-    failed: Annotated[bool, typer.Option("--failed", help="Report of a failed run.")] = False,
-    cancelled: Annotated[
-        bool, typer.Option("--cancelled", help="Report of a stopped run; may be chosen again.")
-    ] = False,
-    replace: Annotated[
-        bool, typer.Option("--replace", help="Correction of an earlier or forgotten row.")
-    ] = False,
-    forget: Annotated[
-        bool, typer.Option("--forget", help="Withdrawal of a finished policy; its row is kept.")
-    ] = False,
-    renew: Annotated[
-        bool, typer.Option("--renew", help="More time for --lease of --id; fails if it is lost.")
-    ] = False,
-    reason: Annotated[
-        str | None,
-        typer.Option(metavar="TEXT", help="Reason of --failed, --replace or --forget."),
-    ] = None,
-    lease: Annotated[
-        int | None, typer.Option(metavar="N", help="Number of the lease, unless the row has it.")
-    ] = None,
+    failed: bool = typer.Option(False, "--failed", help="Report of a failed run."),
+    cancelled: bool = typer.Option(
+        False, "--cancelled", help="Report of a stopped run; may be chosen again."
+    ),
+    replace: bool = typer.Option(
+        False, "--replace", help="Correction of an earlier or forgotten row."
+    ),
+    forget: bool = typer.Option(
+        False, "--forget", help="Withdrawal of a finished policy; its row is kept."
+    ),
+    renew: bool = typer.Option(
+        False, "--renew", help="More time for --lease of --id; fails if it is lost."
+    ),
+    reason: str | None = typer.Option(
+        None, metavar="TEXT", help="Reason of --failed, --replace or --forget."
+    ),
+    lease: int | None = typer.Option(
+        None, metavar="N", help="Number of the lease, unless the row has it."
+    ),
     wait: WaitOption = 30.0,
     as_json: JsonOption = False,
 ) -> None:
@@ -209,7 +199,7 @@ def tell(
     if as_json:
         print_json(study.status())
     else:
-        print_lines(PlainConsole(), *status_lines(study.snapshot())[1:])
+        print_lines(*status_lines(study.snapshot())[1:])
     if stale := len(study.store.stale_results()) - stale_before:
         raise ArgumentError(
             f"{counted(stale, 'result')} came after the lease had expired and the policy was given "

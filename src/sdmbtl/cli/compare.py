@@ -4,27 +4,21 @@ from __future__ import annotations
 
 from functools import partial
 from pathlib import Path
-from typing import Annotated
 
 import typer
 
 from sdmbtl.cli.options import JsonOption
 from sdmbtl.cli.output import check_output, note, print_json, print_lines, write_output
-from sdmbtl.console import PlainConsole
 from sdmbtl.wording import counted
 
 
 def compare(
-    paths: Annotated[
-        list[Path],
-        typer.Argument(
-            metavar="DIR...", help="Studies, or directories of studies seed-*; each is a method."
-        ),
-    ],
-    out: Annotated[
-        Path | None,
-        typer.Option("--out", "-o", metavar="FILE", help="Figure: a .png, .svg or .pdf file."),
-    ] = None,
+    paths: list[Path] = typer.Argument(
+        ..., metavar="DIR...", help="Studies, or directories of studies seed-*; each is a method."
+    ),
+    out: Path | None = typer.Option(
+        None, "--out", "-o", metavar="FILE", help="Figure: a .png, .svg or .pdf file."
+    ),
     as_json: JsonOption = False,
 ) -> None:
     """Compare studies on the same targets: coverage for the same number of steps.
@@ -59,4 +53,4 @@ def compare(
     ]
     targets = counted(comparison.targets, "target")
     lines = [f"{measure} of {targets}, mean and 95 % interval over studies:", *lines]
-    print_lines(PlainConsole(), *lines, "", *comparison.verdicts())
+    print_lines(*lines, "", *comparison.verdicts())

@@ -6,7 +6,7 @@ import inspect
 import json
 from dataclasses import asdict
 from textwrap import fill
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Any
 
 import typer
 
@@ -69,19 +69,14 @@ def _describe_family(family: EnvironmentFamily) -> dict[str, Any]:
 
 
 def trainers(
-    name: Annotated[
-        str | None, typer.Argument(metavar="NAME", help="Trainer, for its settings.")
-    ] = None,
-    env: Annotated[
-        str | None, typer.Argument(metavar="ENV", help="Family, for recommended settings.")
-    ] = None,
-    space: Annotated[
-        str | None,
-        typer.Option(metavar="FILE.toml", help="Context space of gym:NAME or module:function."),
-    ] = None,
-    algorithm: Annotated[
-        str | None, typer.Option(metavar="NAME", help="Algorithm of sb3, for hyperparameters.")
-    ] = None,
+    name: str | None = typer.Argument(None, metavar="NAME", help="Trainer, for its settings."),
+    env: str | None = typer.Argument(None, metavar="ENV", help="Family, for recommended settings."),
+    space: str | None = typer.Option(
+        None, metavar="FILE.toml", help="Context space of gym:NAME or module:function."
+    ),
+    algorithm: str | None = typer.Option(
+        None, metavar="NAME", help="Algorithm of sb3, for hyperparameters."
+    ),
     as_json: JsonOption = False,
 ) -> None:
     """List the trainers, or the settings of one with defaults and meanings.

@@ -5,27 +5,13 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping
 from operator import itemgetter
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Any
 
 import typer
 
-from sdmbtl.cli.options import (
-    AcceptChangesOption,
-    EvalProcessesOption,
-    JsonOption,
-    StudyArgument,
-    TrustOption,
-)
-from sdmbtl.cli.output import (
-    ArgumentError,
-    plain_table,
-    print_json,
-    print_lines,
-    prints_as_notes,
-    say,
-    warnings_as_notes,
-)
-from sdmbtl.cli.signals import StopSignals
+from sdmbtl.cli import options
+from sdmbtl.cli.output import ArgumentError, plain_table, print_json, print_lines, say
+from sdmbtl.cli.signals import stoppable
 from sdmbtl.console import PlainConsole
 from sdmbtl.wording import counted, coverage_text, figure, shown_context
 
@@ -37,36 +23,26 @@ _WORST = 5
 
 
 def evaluate(
-    path: StudyArgument,
-    episodes: Annotated[
-        int | None,
-        typer.Option(
-            metavar="N", help="Episodes on each context.", min=1, show_default="as in the study"
-        ),
-    ] = None,
-    seed: Annotated[int, typer.Option(metavar="N", help="Seed of the episodes.", min=0)] = 0,
-    samples: Annotated[
-        int | None,
-        typer.Option(
-            metavar="N", help="Number of contexts between the targets, or of each split.", min=1
-        ),
-    ] = None,
-    split: Annotated[
-        list[str] | None,
-        typer.Option(
-            metavar="NAME|FILE.toml",
-            help="train (the targets), interpolation, extrapolation, or [splits] of a file; "
-            "may be repeated.",
-        ),
-    ] = None,
-    missing: Annotated[
-        bool,
-        typer.Option("--missing", help="Evaluations that failed, repeated and recorded."),
-    ] = False,
-    eval_processes: EvalProcessesOption = None,
-    accept_changes: AcceptChangesOption = False,
-    trust: TrustOption = False,
-    as_json: JsonOption = False,
+    path: options.StudyArgument,
+    episodes: int | None = typer.Option(
+        None, metavar="N", help="Episodes on each context.", min=1, show_default="as in the study"
+    ),
+    seed: int = typer.Option(0, metavar="N", help="Seed of the episodes.", min=0),
+    samples: int | None = typer.Option(
+        None, metavar="N", help="Number of contexts between the targets, or of each split.", min=1
+    ),
+    split: list[str] | None = typer.Option(
+        None,
+        metavar="NAME|FILE.toml",
+        help="train (the targets), interpolation, extrapolation, or [splits] of a file, repeatable",
+    ),
+    missing: bool = typer.Option(
+        False, "--missing", help="Evaluations that failed, repeated and recorded."
+    ),
+    eval_processes: options.EvalProcessesOption = None,
+    accept_changes: options.AcceptChangesOption = False,
+    trust: options.TrustOption = False,
+    as_json: options.JsonOption = False,
 ) -> None:
     """Play new episodes, in each context with the policy chosen for it."""
     from sdmbtl.contexts.splits import split_contexts
@@ -85,13 +61,8 @@ def evaluate(
     splits: dict[str, Any] = {}
     for name in split or ["train" if samples is None else "interpolation"]:
         splits |= split_contexts(study.space, name, samples, seed)
-    signals = StopSignals()
     results = {}
-    with (
-        signals.ending_with(lambda: "Interrupted; nothing was changed."),
-        warnings_as_notes(),
-        prints_as_notes(),
-    ):
+    with stoppable("Interrupted; nothing was changed.") as signals:
         for name, contexts in splits.items():
             returns = study.evaluate(
                 contexts,
@@ -171,16 +142,12 @@ def _print_split(result: Mapping[str, Any]) -> None:
     lines += ["", "Worst contexts:"]
     worst = result["worst"]
     lines += [f"  mean return {e['mean']:.4g}: {shown_context(e['context'])}" for e in worst]
-    print_lines(PlainConsole(), *lines)
+    print_lines(*lines)
 
 
 def _evaluate_missing(study: Study, eval_processes: int | None, *, as_json: bool) -> None:
     """Fill in missing returns and print their number."""
-    signals = StopSignals()
-    with (
-        signals.ending_with(lambda: "Interrupted; returns filled in so far are kept."),
-        prints_as_notes(),
-    ):
+    with stoppable("Interrupted; returns filled in so far are kept.") as signals:
         counts = study.evaluate_missing([lambda _: signals.check()], eval_processes=eval_processes)
     if as_json:
         print_json({"path": str(study.path), **counts})
@@ -193,11 +160,11 @@ def _evaluate_missing(study: Study, eval_processes: int | None, *, as_json: bool
 
 
 def doctor(
-    path: StudyArgument,
-    repair: Annotated[
-        bool, typer.Option("--repair", help="Repair of everything that can be repaired.")
-    ] = False,
-    as_json: JsonOption = False,
+    path: options.StudyArgument,
+    repair: bool = typer.Option(
+        False, "--repair", help="Repair of everything that can be repaired."
+    ),
+    as_json: options.JsonOption = False,
 ) -> None:
     """Look for damage in a study; exit status 1 if problems remain."""
     from sdmbtl.studies import doctor as clinic

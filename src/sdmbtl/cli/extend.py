@@ -2,49 +2,32 @@
 
 from __future__ import annotations
 
-from typing import Annotated
-
 import typer
 
 from sdmbtl.checks import known_name
 from sdmbtl.cli.options import AcceptChangesOption, JsonOption, StudyArgument, TrustOption
-from sdmbtl.cli.output import (
-    ArgumentError,
-    print_json,
-    print_lines,
-    prints_as_notes,
-    warnings_as_notes,
-)
+from sdmbtl.cli.output import ArgumentError, print_json, print_lines
 from sdmbtl.cli.parsing import parse_settings
-from sdmbtl.cli.signals import StopSignals
-from sdmbtl.console import PlainConsole
+from sdmbtl.cli.signals import stoppable
 
 
 def extend(
     path: StudyArgument,
-    space: Annotated[
-        str | None,
-        typer.Option(metavar="NAME|FILE.toml", help="New context space."),
-    ] = None,
-    default: Annotated[
-        list[str] | None,
-        typer.Option(
-            metavar="NAME=VALUE",
-            help="Value of a new dimension in training so far; may be repeated.",
-            show_default="as in the environment",
-        ),
-    ] = None,
-    objective: Annotated[
-        str | None,
-        typer.Option(metavar="NAME", help="New objective: mean, cvar:SHARE, worst or share:LEVEL."),
-    ] = None,
-    evaluate: Annotated[
-        str,
-        typer.Option(
-            metavar="chosen|all",
-            help="all: every policy on every new target, now. chosen: by the next run.",
-        ),
-    ] = "chosen",
+    space: str | None = typer.Option(None, metavar="NAME|FILE.toml", help="New context space."),
+    default: list[str] | None = typer.Option(
+        None,
+        metavar="NAME=VALUE",
+        help="Value of a new dimension in training so far; may be repeated.",
+        show_default="as in the environment",
+    ),
+    objective: str | None = typer.Option(
+        None, metavar="NAME", help="New objective: mean, cvar:SHARE, worst or share:LEVEL."
+    ),
+    evaluate: str = typer.Option(
+        "chosen",
+        metavar="chosen|all",
+        help="all: every policy on every new target, now. chosen: by the next run.",
+    ),
     accept_changes: AcceptChangesOption = False,
     trust: TrustOption = False,
     as_json: JsonOption = False,
@@ -59,14 +42,8 @@ def extend(
     known_name("--evaluate", evaluate, ("chosen", "all"), error=ArgumentError)
     if space is None and objective is None:
         raise ArgumentError("Nothing changes. Pass --space, --objective, or both.")
-    signals, counts = StopSignals(), {}
-    with (
-        signals.ending_with(
-            lambda: f"Interrupted. Continue with: sdmbtl evaluate {path} --missing"
-        ),
-        warnings_as_notes(),
-        prints_as_notes(),
-    ):
+    counts = {}
+    with stoppable(f"Interrupted. Continue with: sdmbtl evaluate {path} --missing") as signals:
         study = Study.open(path, accept_changes=accept_changes, trust=trust)
         defaults = parse_settings(default, "--default")
         changes = study.extend(space, defaults=defaults, objective=objective)
@@ -76,4 +53,4 @@ def extend(
         print_json({"path": str(path), "changes": changes, **counts})
         return
     lines = [f"✓ {change}" for change in changes]
-    print_lines(PlainConsole(), *lines, "", f"  Continue    sdmbtl resume {path}", hanging=2)
+    print_lines(*lines, "", f"  Continue    sdmbtl resume {path}", hanging=2)

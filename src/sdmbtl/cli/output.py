@@ -24,6 +24,7 @@ from rich.text import Text
 from typer.core import TyperCommand, TyperGroup
 
 from sdmbtl.checks import short_text
+from sdmbtl.console import PlainConsole
 from sdmbtl.errors import BusyError, SdmbtlError
 from sdmbtl.files import write_atomically
 from sdmbtl.json_data import as_json
@@ -162,23 +163,24 @@ def print_json(data: Any, *, in_one_line: bool = False) -> None:
     say(json.dumps(as_json(data), indent=None if in_one_line else 2, allow_nan=False))
 
 
-def print_lines(console: Console, *lines: str, hanging: int = 0) -> None:
+def print_lines(*lines: str, hanging: int = 0, console: Console | None = None) -> None:
     """Print lines: wrapped between words on a terminal, unwrapped for other programs.
 
     Args:
-        console: The console.
         *lines: The lines.
         hanging: Indentation of the second and later rows of a wrapped line.
+        console: Where to print; on the standard output if left out.
     """
+    where = console or PlainConsole()
     for line in map(printable, lines):
         rows = [line]
-        if hanging and console.is_terminal:
+        if hanging and where.is_terminal:
             indent = " " * hanging
             rows = textwrap.wrap(
-                line, console.width, subsequent_indent=indent, break_on_hyphens=False
+                line, where.width, subsequent_indent=indent, break_on_hyphens=False
             )
         for row in rows:
-            console.print(Text(row), soft_wrap=not console.is_terminal)
+            where.print(Text(row), soft_wrap=not where.is_terminal)
 
 
 @contextmanager

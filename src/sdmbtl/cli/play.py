@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator
 from contextlib import closing
 from itertools import islice
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING
 
 import typer
 
@@ -36,19 +36,17 @@ EVERY = 2
 def play(
     path: PortfolioArgument,
     context: ContextOption = None,
-    policy: Annotated[
-        list[int] | None,
-        typer.Option(
-            metavar="N",
-            help="Number of a policy; several are shown side by side.",
-            show_default="the generalist and the chosen policy",
-        ),
-    ] = None,
-    out: Annotated[
-        Path, typer.Option("--out", "-o", metavar="FILE", help="Film: a .gif file.")
-    ] = Path("play.gif"),
-    seed: Annotated[int, typer.Option(metavar="N", help="Seed of the episode.", min=0)] = 0,
-    steps: Annotated[int, typer.Option(metavar="N", help="Largest number of steps.", min=1)] = 1000,
+    policy: list[int] | None = typer.Option(
+        None,
+        metavar="N",
+        help="Number of a policy; several are shown side by side.",
+        show_default="the generalist and the chosen policy",
+    ),
+    out: Path = typer.Option(
+        Path("play.gif"), "--out", "-o", metavar="FILE", help="Film: a .gif file."
+    ),
+    seed: int = typer.Option(0, metavar="N", help="Seed of the episode.", min=0),
+    steps: int = typer.Option(1000, metavar="N", help="Largest number of steps.", min=1),
     trust: TrustOption = False,
     as_json: JsonOption = False,
 ) -> None:
@@ -70,6 +68,11 @@ def play(
     if policy is None:
         whole = [m.id for m in found if m.policy and is_whole(found.space, m.source)]
         policy = list(dict.fromkeys([*whole[-1:], found.choose(where).policy]))
+    if found.family is None:
+        raise ArgumentError(
+            f"The policies in {str(path)!r} have no environment that could be filmed: they were "
+            "trained elsewhere. 'sdmbtl play' needs a study of 'sdmbtl run'."
+        )
     family = found.make_family("--trust.", trust=trust)
     titles = {n: f"policy {n}, trained on {found.trained_on(n)}" for n in policy}
     returns: dict[int, float] = {}
@@ -82,16 +85,18 @@ def play(
     }
     with closing(family.build(dict(family.defaults), None)) as env:
         fps = float(env.metadata.get("render_fps") or DEFAULT_FPS) / EVERY
+    caption = f"{family.name} with {shown_context(where)}, seed {seed}"
     counts: list[int] = []
     write_output(
-        out, lambda file: counts.append(save_animation(film_side_by_side(films), file, fps))
+        out,
+        lambda file: counts.append(save_animation(film_side_by_side(films, caption), file, fps)),
     )
     if as_json:
         played = [{"policy": number, "return": total} for number, total in returns.items()]
         about = {"context": where, "seed": seed, "played": played}
         print_json({**about, "file": str(out), "pictures": counts[0]})
         return
-    say(f"{family.name} with {shown_context(where)}, seed {seed}")
+    say(caption)
     for number, total in returns.items():
         say(f"{titles[number]}: return {total:.4g}")
     say(f"{counted(counts[0], 'picture')} in {out}")

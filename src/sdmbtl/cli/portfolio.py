@@ -19,7 +19,6 @@ from sdmbtl.cli.output import (
     write_output,
 )
 from sdmbtl.cli.parsing import complete_context
-from sdmbtl.console import PlainConsole
 from sdmbtl.errors import PortfolioError
 
 if TYPE_CHECKING:
@@ -33,22 +32,19 @@ PortfolioArgument = Annotated[
 def portfolio(
     path: PortfolioArgument,
     context: ContextOption = None,
-    smallest: Annotated[
-        float | None,
-        typer.Option(
-            metavar="SHARE",
-            help="Coverage that may be lost, for the fewest policies: 0.01 is a point.",
-            min=0.0,
-            max=1.0,
-        ),
-    ] = None,
-    export: Annotated[
-        Path | None, typer.Option(metavar="OUT", help="Directory for a copy of the policies.")
-    ] = None,
-    picture: Annotated[
-        Path | None,
-        typer.Option("--figure", metavar="FILE", help="Map of the policies: .png, .svg or .pdf."),
-    ] = None,
+    smallest: float | None = typer.Option(
+        None,
+        metavar="SHARE",
+        help="Coverage that may be lost, for the fewest policies: 0.01 is a point.",
+        min=0.0,
+        max=1.0,
+    ),
+    export: Path | None = typer.Option(
+        None, metavar="OUT", help="Directory for a copy of the policies."
+    ),
+    picture: Path | None = typer.Option(
+        None, "--figure", metavar="FILE", help="Map of the policies: .png, .svg or .pdf."
+    ),
     trust: TrustOption = False,
     as_json: JsonOption = False,
 ) -> None:
@@ -107,7 +103,7 @@ def portfolio(
         lines.append(f"Wrote {picture}.")
     if export is not None:
         lines.append(f"Exported to {export}; in Python: Portfolio.load({str(export)!r})")
-    print_lines(PlainConsole(), *lines, hanging=2)
+    print_lines(*lines, hanging=2)
 
 
 def open_portfolio(path: Path, *, trust: bool) -> tuple[Portfolio, bool]:
@@ -118,7 +114,7 @@ def open_portfolio(path: Path, *, trust: bool) -> tuple[Portfolio, bool]:
     """
     from sdmbtl.portfolio import Portfolio
     from sdmbtl.studies import Study
-    from sdmbtl.studies.directory import has_database
+    from sdmbtl.studies.store import has_database
 
     if has_database(path):
         study = Study.open(path, trust=trust)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import webbrowser
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING
 
 import typer
 
@@ -19,26 +19,19 @@ if TYPE_CHECKING:
 
 def report(
     path: StudyArgument,
-    out: Annotated[
-        Path | None,
-        typer.Option(
-            "--out",
-            "-o",
-            metavar="FILE.html",
-            help="File of the page.",
-            show_default="report.html in the study",
-        ),
-    ] = None,
-    open_: Annotated[bool, typer.Option("--open", help="View in the browser.")] = False,
-    live: Annotated[
-        bool, typer.Option("--live", help="Live page on this machine, until Ctrl-C.")
-    ] = False,
-    port: Annotated[
-        int,
-        typer.Option(
-            metavar="N", help="Port of --live.", min=0, max=65535, show_default="a free one"
-        ),
-    ] = 0,
+    out: Path | None = typer.Option(
+        None,
+        "--out",
+        "-o",
+        metavar="FILE.html",
+        help="File of the page.",
+        show_default="report.html in the study",
+    ),
+    open_: bool = typer.Option(False, "--open", help="View in the browser."),
+    live: bool = typer.Option(False, "--live", help="Live page on this machine, until Ctrl-C."),
+    port: int = typer.Option(
+        0, metavar="N", help="Port of --live.", min=0, max=65535, show_default="a free one"
+    ),
     as_json: JsonOption = False,
 ) -> None:
     """Write an HTML report of a study: one file that needs no network.

@@ -7,27 +7,12 @@ from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
 from shlex import quote
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING
 from warnings import catch_warnings
 
 import typer
 
-from sdmbtl.cli.options import (
-    AcceptChangesOption,
-    ConfigOption,
-    EnvArgument,
-    EnvironmentSettings,
-    ExecutionSettings,
-    OutputSettings,
-    SeedOption,
-    SelectorSettings,
-    StopSettings,
-    StudyArgument,
-    TrainingSettings,
-    TrustOption,
-    WaitOption,
-    with_settings,
-)
+from sdmbtl.cli import options
 from sdmbtl.cli.output import ArgumentError, note, print_json, prints_as_notes, warnings_as_notes
 from sdmbtl.cli.parsing import directory_name
 from sdmbtl.cli.signals import StopSignals
@@ -38,30 +23,27 @@ if TYPE_CHECKING:
     from sdmbtl.studies import Study
 
 
-@with_settings
+@options.with_settings
 def run(
-    env: EnvArgument,
+    env: options.EnvArgument,
     *,
-    out: Annotated[
-        Path | None,
-        typer.Option(metavar="DIR", help="Directory of the study.", show_default="runs/ENV"),
-    ] = None,
-    start: Annotated[
-        Path | None,
-        typer.Option(
-            "--from",
-            metavar="FILE",
-            help="First policy, already trained: a policy file, or for sb3 an archive (.zip).",
-        ),
-    ] = None,
-    seed: SeedOption = 0,
-    config: ConfigOption = None,  # noqa: ARG001 - it has set the defaults of the others
-    output: OutputSettings,
-    stop: StopSettings,
-    environment: EnvironmentSettings,
-    selector: SelectorSettings,
-    training: TrainingSettings,
-    execution: ExecutionSettings,
+    out: Path | None = typer.Option(
+        None, metavar="DIR", help="Directory of the study.", show_default="runs/ENV"
+    ),
+    start: Path | None = typer.Option(
+        None,
+        "--from",
+        metavar="FILE",
+        help="First policy, already trained: a policy file, or for sb3 an archive (.zip).",
+    ),
+    seed: options.SeedOption = 0,
+    config: options.ConfigOption = None,  # noqa: ARG001 - it has set the defaults of the others
+    output: options.OutputSettings,
+    stop: options.StopSettings,
+    environment: options.EnvironmentSettings,
+    selector: options.SelectorSettings,
+    training: options.TrainingSettings,
+    execution: options.ExecutionSettings,
 ) -> None:
     """Train policies on chosen contexts and evaluate them.
 
@@ -78,30 +60,30 @@ def run(
             study = Study.open(path, environment.make_family(env), seed=seed, **keywords)
             if start is not None:
                 study.start_from(start)
-        _run(study, stop, output, execution, signals)
+        is_file = environment.space is not None and Path(environment.space).exists()
+        space = "" if environment.space is None or is_file else f" {environment.space}"
+        _run(study, stop, output, execution, signals, space=space)
 
 
-@with_settings
+@options.with_settings
 def resume(
-    path: StudyArgument,
+    path: options.StudyArgument,
     *,
-    retry_failed: Annotated[
-        bool, typer.Option("--retry-failed", help="Another attempt at contexts that failed.")
-    ] = False,
-    retrain_missing: Annotated[
-        bool,
-        typer.Option("--retrain-missing", help="New training of missing or damaged policies."),
-    ] = False,
-    adopt_pending: Annotated[
-        bool,
-        typer.Option("--adopt-pending", help="Training here of contexts that 'ask' gave out."),
-    ] = False,
-    accept_changes: AcceptChangesOption = False,
-    trust: TrustOption = False,
-    wait: WaitOption = 30.0,
-    output: OutputSettings,
-    stop: StopSettings,
-    execution: ExecutionSettings,
+    retry_failed: bool = typer.Option(
+        False, "--retry-failed", help="Another attempt at contexts that failed."
+    ),
+    retrain_missing: bool = typer.Option(
+        False, "--retrain-missing", help="New training of missing or damaged policies."
+    ),
+    adopt_pending: bool = typer.Option(
+        False, "--adopt-pending", help="Training here of contexts that 'ask' gave out."
+    ),
+    accept_changes: options.AcceptChangesOption = False,
+    trust: options.TrustOption = False,
+    wait: options.WaitOption = 30.0,
+    output: options.OutputSettings,
+    stop: options.StopSettings,
+    execution: options.ExecutionSettings,
 ) -> None:
     """Continue a study with its recorded settings.
 
@@ -148,11 +130,12 @@ def _stoppable(path: Path) -> Iterator[StopSignals]:
 
 def _run(
     study: Study,
-    stop: StopSettings,
-    output: OutputSettings,
-    execution: ExecutionSettings,
+    stop: options.StopSettings,
+    output: options.OutputSettings,
+    execution: options.ExecutionSettings,
     signals: StopSignals,
     *,
+    space: str = "",
     retrain_missing: bool = False,
 ) -> None:
     if not stop.is_given:
@@ -175,7 +158,7 @@ def _run(
             (part or {"name": "none"})["name"] for part in (made.family, made.trainer)
         )
         tasks = counted(len(study.space), "task")
-        note(f"sdmbtl · {family} · {tasks} · {trainer} · {study.path}")
+        note(f"sdmbtl · {family}{space} · {tasks} · {trainer} · {study.path}")
         if study.trials:
             finished = counted(study.n_finished, "finished policy", "finished policies")
             note(f"Continuing after {finished}.")

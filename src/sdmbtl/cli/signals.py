@@ -11,7 +11,7 @@ from types import FrameType
 
 import typer
 
-from sdmbtl.cli.output import INTERRUPTED, note
+from sdmbtl.cli.output import INTERRUPTED, note, prints_as_notes, warnings_as_notes
 
 _STOPPING = "Stopping at the next safe moment; a second signal ends at once.\n"
 #: Rich hides the cursor, and a second signal would leave it so.
@@ -85,3 +85,11 @@ class StopSignals:
         with suppress(OSError):
             text = (_SHOW_CURSOR if os.isatty(2) else "") + _STOPPING
             os.write(2, text.encode())
+
+
+@contextmanager
+def stoppable(message: str) -> Iterator[StopSignals]:
+    """End a command at a signal, with a message; show warnings and what is printed as notes."""
+    signals = StopSignals()
+    with signals.ending_with(lambda: message), warnings_as_notes(), prints_as_notes():
+        yield signals

@@ -5,20 +5,14 @@ from __future__ import annotations
 from collections.abc import Mapping
 from pathlib import Path
 from shlex import quote
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING
 
 import typer
 from rich.text import Text
 
 from sdmbtl.checks import known_name
 from sdmbtl.cli.options import JsonOption, StudyArgument
-from sdmbtl.cli.output import (
-    ArgumentError,
-    plain_table,
-    print_json,
-    print_lines,
-    say,
-)
+from sdmbtl.cli.output import ArgumentError, plain_table, print_json, print_lines, say
 from sdmbtl.console import PlainConsole
 from sdmbtl.wording import figure, gain_figure, level_figure, shown_context
 
@@ -34,14 +28,11 @@ _VIEWS = ("policies", "targets", "structure")
 
 def status(
     path: StudyArgument,
-    show: Annotated[
-        str,
-        typer.Option(
-            metavar="WHAT",
-            help="policies; targets, with the best policy on each; or structure, as the paper "
-            "detects it.",
-        ),
-    ] = "policies",
+    show: str = typer.Option(
+        "policies",
+        metavar="WHAT",
+        help="policies, targets (with the best policy on each) or structure (as the paper has it).",
+    ),
     as_json: JsonOption = False,
 ) -> None:
     """Show the state of a study, also while it is running."""
@@ -87,22 +78,29 @@ def _print_policies(path: Path, snapshot: StudySnapshot) -> None:
     if snapshot.rounds:
         console.print(table)
         console.print()
-    print_lines(console, *status_lines(snapshot))
+    print_lines(*status_lines(snapshot))
     if snapshot.rounds:
         latest = snapshot.rounds[-1]
-        print_lines(console, f"Why policy {latest.trial.id}: {latest.trial.reason}")
+        print_lines(f"Why policy {latest.trial.id}: {latest.trial.reason}")
     _print_commands(_next_commands(path, snapshot))
 
 
 def print_result(snapshot: StudySnapshot, stopped: str) -> None:
     """Print the result of a run, and commands that use it."""
-    from sdmbtl.studies.describe import problem_lines, result_lines
+    from sdmbtl.studies.describe import gap_lines, level_lines, outlook_lines, problem_lines
 
-    first, *lines = result_lines(snapshot)
-    console = PlainConsole()
-    print_lines(console, f"✓ {first}", *(f"  {line}" for line in lines), hanging=2)
-    print_lines(console, *(f"! {line}" for line in problem_lines(snapshot)), hanging=2)
-    print_lines(console, f"  Stopped: {stopped}.", hanging=2)
+    first, *levels = level_lines(snapshot)
+    gaps, outlook = gap_lines(snapshot), outlook_lines(snapshot)
+    lines = [f"✓ {first}", *(f"  {line}" for line in levels)]
+    lines += [f"{'  ' if number else '! '}{line}" for number, line in enumerate(gaps)]
+    lines += [
+        *(f"  {line}" for line in outlook),
+        *(f"! {line}" for line in problem_lines(snapshot)),
+    ]
+    if snapshot.stop_rules.get("budget") != len(snapshot.finished):
+        lines.append(f"  Stopped: {stopped}.")
+    say(err=True)  # below the rows of the run
+    print_lines(*lines, hanging=2)
     place = quote(snapshot.path)
     _print_commands(
         {
@@ -152,7 +150,7 @@ def _print_commands(commands: Mapping[str, str]) -> None:
 
 def _show_targets(study: Study, *, as_json: bool) -> None:
     """List the targets in the order of a row, with the best policy on each."""
-    from sdmbtl.studies.tables import best_policies
+    from sdmbtl.studies.evaluation import best_policies
 
     listed = best_policies(study)
     if as_json:
@@ -169,7 +167,7 @@ def _show_targets(study: Study, *, as_json: bool) -> None:
     console = PlainConsole()
     console.print(table)
     if any(entry["episodes"] == 0 for entry in listed):
-        print_lines(console, "", "A return without episodes is predicted from other targets.")
+        print_lines("", "A return without episodes is predicted from other targets.")
 
 
 def _show_structure(study: Study, *, as_json: bool) -> None:
@@ -182,7 +180,7 @@ def _show_structure(study: Study, *, as_json: bool) -> None:
     if as_json:
         slopes = None if detection.slopes is None else detection.slopes.to_dict()
         about = {"path": str(study.path), "policies": len(rows), "targets": len(rows.space)}
-        print_json({**about, **detection.to_dict(), "slopes": slopes})
+        print_json({**about, **vars(detection), "slopes": slopes})
         return
     lines = [f"Detected structure: {detection.structure}"]
     for criterion in detection.criteria:
@@ -190,4 +188,4 @@ def _show_structure(study: Study, *, as_json: bool) -> None:
         lines.append(f'Criterion "{criterion.name}" {answer}: {criterion.explanation}.')
     if detector is None:
         lines.append(f"The selector {study.selector.name} does not choose by structure.")
-    print_lines(PlainConsole(), *lines)
+    print_lines(*lines)

@@ -56,10 +56,6 @@ _HINT = (
 class Constraint:
     """An expression that is true for the valid contexts of a space.
 
-    Args:
-        text: The expression.
-        dimensions: The dimensions of the space by name.
-
     Raises:
         ContextError: If it is not an expression of these dimensions.
 

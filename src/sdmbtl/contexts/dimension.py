@@ -38,33 +38,39 @@ class Dimension(ABC):
     Attributes:
         scale: Map from values to unit coordinates: "steps", "linear" or "log".
         unit: Unit of measurement, such as "kg"; shown next to the values.
+        low: Smallest value of the box X.
+        high: Largest value of the box X.
         knots: (n,) ascending values, n >= 2 unless the dimension is constant.
         knot_units: (n,) their unit coordinates.
         discrete: True if values between the knots do not exist.
         columns: Number of unit coordinates: 1, or one for each category.
+        steps: Number of grid steps between the ends; the unit in which the paper states slopes.
     """
 
     discrete = False
     columns = 1
-    scale: Scale
-    unit: str | None
-    knots: NDArray[np.float64]
-    knot_units: NDArray[np.float64]
+    scales: tuple[Scale, ...] = ("linear", "log")
+    steps: int
 
-    @property
-    def low(self) -> float:
-        """Smallest value of the box X."""
-        return float(self.knots[0])
-
-    @property
-    def high(self) -> float:
-        """Largest value of the box X."""
-        return float(self.knots[-1])
-
-    @property
-    @abstractmethod
-    def steps(self) -> int:
-        """Number of grid steps between the ends; the unit in which the paper states slopes."""
+    def __init__(self, knots: NDArray[np.float64], scale: Scale, unit: str | None) -> None:
+        if scale not in self.scales:
+            raise ContextError(
+                f"The 'scale' of this dimension must be one of {', '.join(map(repr, self.scales))}."
+                f" Got {scale!r} instead."
+            )
+        if unit is not None:
+            _check_text("The 'unit' of a dimension", unit)
+        if scale == "log":
+            _check_positive(knots)
+        self.scale, self.unit, self.knots = scale, unit, knots
+        self.low, self.high = float(knots[0]), float(knots[-1])
+        #: The knots on the axis on which the map to units is piecewise linear.
+        self._axis = axis = np.log(knots) if scale == "log" else knots
+        self.knot_units: NDArray[np.float64] = (
+            np.linspace(0.0, 1.0 if len(axis) > 1 else 0.0, len(axis))
+            if scale == "steps" or len(axis) == 1
+            else (axis - axis[0]) / (axis[-1] - axis[0])
+        )
 
     @abstractmethod
     def at_shares(self, shares: NDArray[np.float64]) -> NDArray[np.float64]:
@@ -113,11 +119,6 @@ class Dimension(ABC):
         knot = np.minimum(np.searchsorted(self.knot_units, units), len(self.knots) - 1)
         return np.where(self.knot_units[knot] == units, self.knots[knot], np.exp(values))
 
-    @property
-    def _axis(self) -> NDArray[np.float64]:
-        """The knots on the axis on which the map to units is piecewise linear."""
-        return np.log(self.knots) if self.scale == "log" else self.knots
-
 
 class Levels(Dimension):
     """A dimension given by its values, for example `[0.2, 0.5, 1.0, 2.0]`.
@@ -137,6 +138,8 @@ class Levels(Dimension):
             are to have something between them.
     """
 
+    scales = ("steps", "linear", "log")
+
     def __init__(
         self,
         values: Iterable[float],
@@ -147,21 +150,20 @@ class Levels(Dimension):
     ) -> None:
         listed = list(values) if isinstance(values, Iterator) else values
         self.values = _numbers(listed)
-        self.discrete = _is_discrete(listed, discrete)
-        self.scale = _check_scale(scale, ("steps", "linear", "log"))
-        self.unit = unit
-        if unit is not None:
-            _check_text("The 'unit' of a dimension", unit)
-        self.knots = np.unique(self.values)
-        if len(self.knots) < len(self.values):
-            repeated = [v for v in self.knots if np.count_nonzero(self.values == v) > 1]
+        truths = any(isinstance(value, bool | np.bool_) for value in listed)
+        self.discrete = truths
+        if discrete is not None:
+            self.discrete = check_bool("discrete", discrete, error=ContextError)
+        if truths and not self.discrete:
+            raise ContextError("There is nothing between true and false. Leave 'discrete' out.")
+        knots, counts = np.unique(self.values, return_counts=True)
+        if counts.max() > 1:
             raise ContextError(
-                f"Values of a dimension must be distinct. Got {repeated[0]:g} more than once. "
-                "Remove the repeats."
+                f"Values of a dimension must be distinct. Got {knots[counts > 1][0]:g} more than "
+                "once. Remove the repeats."
             )
-        if self.scale == "log":
-            _check_positive(self.knots)
-        self.knot_units = _knot_units(self._axis, self.scale)
+        super().__init__(knots, scale, unit)
+        self.steps = max(len(knots) - 1, 1)
 
     def read(self, value: Any) -> float:
         """Turn a value of a context into a number; nothing lies between discrete values."""
@@ -174,11 +176,6 @@ class Levels(Dimension):
                 f"There is nothing between the values {_listed(self.knots)}. Got {value!r} instead."
             )
         return number
-
-    @property
-    def steps(self) -> int:
-        """Number of grid steps between the ends."""
-        return max(len(self.knots) - 1, 1)
 
     def at_shares(self, shares: NDArray[np.float64]) -> NDArray[np.float64]:
         """One of the values for each share."""
@@ -200,14 +197,12 @@ class Levels(Dimension):
 class Categories(Levels):
     """A dimension of texts without an order, for example `["road", "ice", "mud"]`.
 
-    Arrays hold the number of the category. Each category has a unit coordinate of its own: 0.5 in
-    that category, 0 in the others. So any two categories are 1 apart, as the ends of a range are.
+    Arrays hold the number of the category. Each category has one unit coordinate: 0.5 in
+    that category, 0 in the others. So any two categories are 1 apart, as the ends of a range are,
+    and one step leads from any to any other.
 
     Args:
         categories: The distinct texts, in the order in which targets shall be listed.
-
-    Raises:
-        ContextError: If a category is missing, repeated or not a text.
     """
 
     def __init__(self, categories: Iterable[str]) -> None:
@@ -217,12 +212,7 @@ class Categories(Levels):
             if self.categories.count(category) > 1:
                 raise ContextError(f"Categories must be distinct. Got {category!r} more than once.")
         super().__init__(range(len(self.categories)), discrete=True)
-        self.columns = len(self.categories)
-
-    @property
-    def steps(self) -> int:
-        """One step leads from any category to any other."""
-        return 1
+        self.columns, self.steps = len(self.categories), 1
 
     def read(self, value: Any) -> float:
         """Return the number of a category; a number of one stays as it is."""
@@ -265,30 +255,18 @@ class Interval(Dimension):
     """
 
     #: An interval has no grid; the paper's slope of 0.01 per step is read as 10 steps.
-    NOMINAL_STEPS = 10
+    steps = 10
 
     def __init__(
         self, low: float, high: float, scale: Scale = "linear", *, unit: str | None = None
     ) -> None:
         bounds = _numbers([low, high])
-        self.scale = _check_scale(scale, ("linear", "log"))
-        self.unit = unit
-        if unit is not None:
-            _check_text("The 'unit' of a dimension", unit)
         if bounds[0] > bounds[1]:
             raise ContextError(
                 f"An interval needs low <= high. Got low={low!r}, high={high!r} instead. "
                 "Swap the two."
             )
-        if self.scale == "log":
-            _check_positive(bounds)
-        self.knots = np.unique(bounds)
-        self.knot_units = _knot_units(self._axis, self.scale)
-
-    @property
-    def steps(self) -> int:
-        """Nominal number of grid steps between the ends."""
-        return self.NOMINAL_STEPS
+        super().__init__(np.unique(bounds), scale, unit)
 
     def at_shares(self, shares: NDArray[np.float64]) -> NDArray[np.float64]:
         """The value at each share of the interval."""
@@ -316,9 +294,6 @@ class Range:
         scale: "linear" for equal steps, "log" for equal ratios.
         unit: Unit of measurement, such as "kg".
 
-    Raises:
-        ContextError: If the numbers make no range.
-
     Example:
         >>> Range(0.1, 10, levels=3, scale="log").values
         (0.1, 1.0, 10.0)
@@ -334,7 +309,10 @@ class Range:
         check_float("low", self.low, error=ContextError)
         check_float("high", self.high, error=ContextError)
         check_int("levels", self.levels, low=1, high=MAX_COUNT, error=ContextError)
-        _check_scale(self.scale, ("linear", "log"))
+        if self.scale not in Dimension.scales:
+            raise ContextError(
+                f"The 'scale' of a range must be 'linear' or 'log'. Got {self.scale!r} instead."
+            )
         if self.low > self.high or (self.low == self.high and self.levels > 1):
             raise ContextError(
                 f"A range of {self.levels} levels needs low < high. "
@@ -431,15 +409,6 @@ def _listed(values: NDArray[np.float64]) -> str:
     return (", " if len(values) <= 4 else ", …, ").join(f"{v:g}" for v in some)
 
 
-def _is_discrete(values: Iterable[object], given: bool | None) -> bool:
-    """Return whether nothing lies between the values: as given, and always of true and false."""
-    truths = any(isinstance(value, bool | np.bool_) for value in values)
-    discrete = truths if given is None else check_bool("discrete", given, error=ContextError)
-    if truths and not discrete:
-        raise ContextError("There is nothing between true and false. Leave 'discrete' out.")
-    return discrete
-
-
 def _check_text(what: str, text: object) -> None:
     if not isinstance(text, str) or not text.strip() or not text.isprintable():
         raise ContextError(
@@ -454,24 +423,6 @@ def _check_positive(values: NDArray[np.float64]) -> None:
             f"A logarithmic dimension takes values above 0. Got {values[values <= 0].flat[0]:g} "
             "instead. Use scale='linear' if zero or negative values are meant."
         )
-
-
-def _check_scale(scale: Scale, allowed: tuple[Scale, ...]) -> Scale:
-    if scale not in allowed:
-        raise ContextError(
-            f"The 'scale' of this dimension must be one of {', '.join(map(repr, allowed))}. "
-            f"Got {scale!r} instead."
-        )
-    return scale
-
-
-def _knot_units(axis: NDArray[np.float64], scale: Scale) -> NDArray[np.float64]:
-    """Unit coordinates of the knots; (n,)."""
-    if len(axis) == 1:
-        return np.zeros(1)
-    if scale == "steps":
-        return np.linspace(0.0, 1.0, len(axis))
-    return np.asarray((axis - axis[0]) / (axis[-1] - axis[0]))
 
 
 def _interpolate(

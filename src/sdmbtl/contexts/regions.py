@@ -8,7 +8,9 @@ import numpy as np
 import scipy
 from numpy.typing import NDArray
 
+from sdmbtl.checks import MAX_COUNT, check_int
 from sdmbtl.contexts.dimension import Categories
+from sdmbtl.errors import ContextError
 from sdmbtl.wording import shown_context
 
 if TYPE_CHECKING:
@@ -20,6 +22,10 @@ EDGE = 1e-9
 #: Contexts of a grid with weights are drawn from this many times as many.
 CANDIDATES = 8
 
+#: A region with this share of a dimension is not described by it.
+MOST = 0.75
+#: Words for the middle of a region in a dimension, and the shares of it where they end.
+PLACES, ENDS = ("lowest", "low", "middle", "high", "highest"), (0.15, 0.4, 0.6, 0.85)
 #: Rounds in which a region is searched for valid contexts.
 ROUNDS = 16
 
@@ -78,7 +84,16 @@ def is_whole(space: ContextSpace, source: Source) -> bool:
 
 
 def describe(space: ContextSpace, source: Source) -> str:
-    """A source as a short text: the region, the start unless from scratch, the steps if set."""
+    """A source as a short text: the region, the start unless from scratch, the steps if set.
+
+    Example:
+        >>> from sdmbtl import ContextSpace, Source
+        >>> space = ContextSpace(mass=[1.0, 2.0, 4.0])
+        >>> space.describe(space.whole(steps=61440)), space.describe(space.source(1))
+        ('whole space, 61,440 steps', 'mass=2')
+        >>> space.describe(Source.at([2.0], width=0.5, parent=0))
+        'mass 1.5-3, from policy 0'
+    """
     if source.is_point:
         parts = [shown_context(space.context(source.vector))]
     elif is_whole(space, source):
@@ -89,6 +104,26 @@ def describe(space: ContextSpace, source: Source) -> str:
     parts += ["sees its context"] if source.sees_context else []
     parts += [] if source.steps is None else [f"{source.steps:,} steps"]
     return ", ".join(parts)
+
+
+def describe_briefly(space: ContextSpace, source: Source) -> str:
+    """Describe a source in a few words, such as "low mass, highest length"; a point by its values.
+
+    Of a region, the two dimensions in which it is furthest from the middle.
+    """
+    if source.is_point:
+        return shown_context(space.context(source.vector))
+    if is_whole(space, source):
+        return "whole space"
+    found = []
+    for name, low, high in zip(space.names, *unit_box(space, source), strict=True):
+        middle = (low + high) / 2
+        if isinstance(space.dimensions[name], Categories):
+            found.append((1.0, f"{name} {_span(bounds_of(space, source)[name])}"))
+        elif high - low < MOST:
+            found.append((abs(middle - 0.5), f"{PLACES[np.searchsorted(ENDS, middle)]} {name}"))
+    furthest = sorted(found, key=lambda each: -each[0])[:2]
+    return ", ".join(words for each in found if each in furthest for words in each[1:])
 
 
 def _span(ends: tuple[Any, ...]) -> str:
@@ -109,28 +144,6 @@ def targets_in(space: ContextSpace, source: Source) -> NDArray[np.bool_]:
     if not inside.any():
         inside[space.nearest(source.vector)] = True
     return inside
-
-
-def draw_prioritised(
-    space: ContextSpace,
-    source: Source,
-    n: int,
-    rng: np.random.Generator,
-    returns: NDArray[np.float64],
-) -> NDArray[np.float64]:
-    """(n, D) contexts of a region: half of them targets where returns are low, half as `draw`.
-
-    Args:
-        space: The context space.
-        source: A region.
-        n: Number of contexts.
-        rng: What they are drawn with.
-        returns: (N,) returns on the targets; NaN is not drawn.
-    """
-    inside = np.flatnonzero(targets_in(space, source) & ~np.isnan(returns))
-    weights = None if space.weights is None else space.weights[inside]
-    again = inside[draw_lowest(returns[inside], n // 2, rng, weights)]
-    return np.vstack([space.targets[again], draw(space, source, n - len(again), rng)])
 
 
 def draw_lowest(
@@ -159,9 +172,32 @@ def draw_lowest(
 
 
 def draw(
-    space: ContextSpace, source: Source, n: int, rng: np.random.Generator
+    space: ContextSpace,
+    source: Source,
+    n: int,
+    rng: np.random.Generator,
+    returns: NDArray[np.float64] | None = None,
 ) -> NDArray[np.float64]:
-    """(m, D) contexts to train on: of a point its own, of a region n, by the targets' weights."""
+    """(m, D) contexts to train on.
+
+    A point gives its one context, a region n valid ones that fill it evenly, by the weights of the
+    targets. Where a dimension is discrete, they are targets in the region, each as often as any
+    other, give or take one.
+
+    Args:
+        space: The context space.
+        source: The source.
+        n: Number of contexts of a region.
+        rng: What they are drawn with.
+        returns: (N,) returns on the targets, NaN where unknown. Half of the contexts of a
+            region are then targets where they are low, drawn by rank.
+    """
+    n = check_int("n", n, low=1, high=MAX_COUNT, error=ContextError)
+    if returns is not None and not source.is_point:
+        inside = np.flatnonzero(targets_in(space, source) & ~np.isnan(returns))
+        weights = None if space.weights is None else space.weights[inside]
+        again = inside[draw_lowest(returns[inside], n // 2, rng, weights)]
+        return np.vstack([space.targets[again], draw(space, source, n - len(again), rng)])
     if space.weights is None or source.is_point:
         return _draw_evenly(space, source, n, rng)
     if space.is_grid:  # also between the targets, by the weight of the nearest one

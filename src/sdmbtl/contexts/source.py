@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, fields, replace
 from functools import cached_property
 from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from sdmbtl.checks import check_float, check_int, short_text
+from sdmbtl.checks import check_float, check_int, known_name
 from sdmbtl.errors import ContextError
 
 
@@ -31,9 +31,6 @@ class Source:
         parent: Id of the trial whose policy is the start; None for a start from scratch.
         steps: Environment steps; None for as many as the trainer is set to.
         sees_context: Whether the policy sees the context it acts in.
-
-    Raises:
-        ContextError: If a value is not usable; the message names it.
 
     Example:
         >>> Source.at([0.5, 2]).to_dict()
@@ -104,19 +101,12 @@ class Source:
 
     @classmethod
     def from_dict(cls, data: Mapping[str, Any]) -> Source:
-        """Read it back.
-
-        Raises:
-            ContextError: If it does not describe a source.
-        """
+        """Read it back."""
+        names = [field.name for field in fields(cls)]
         try:
-            unknown = sorted(set(data) - {"center", "width", "parent", "steps", "sees_context"})
-            center = [float(value) for value in data["center"]]
+            center = tuple(float(value) for value in data["center"])
         except (KeyError, TypeError, ValueError, OverflowError) as error:
             raise ContextError(f"This does not describe a source: {error!r}.") from None
-        if unknown:
-            raise ContextError(
-                "A source has 'center', 'width', 'parent', 'steps' and 'sees_context'; there is no "
-                f"{unknown[0]!r}. Leave it out of {short_text(dict(data))}."
-            )
-        return cls.at(center, **{name: data[name] for name in data if name != "center"})
+        for name in data:
+            known_name("part of a source", name, names, error=ContextError)
+        return cls(**{**data, "center": center})

@@ -64,6 +64,9 @@ class ContextSpace:
             `ContextSpace.sample`.
 
     Attributes:
+        names: Names of the dimensions, in order.
+        n_dimensions: D, the number of dimensions.
+        n_units: U, the number of unit coordinates: D, and more if a dimension has categories.
         weights: (N,) importance of the targets, with sum 1; None if all are equally important. See
             `weighted`.
 
@@ -98,6 +101,9 @@ class ContextSpace:
         self.dimensions: dict[str, Dimension] = {
             name: as_dimension(name, given) for name, given in dimensions.items()
         }
+        self.names = tuple(dimensions)
+        self.n_dimensions = len(dimensions)
+        self.n_units = sum(d.columns for d in self.dimensions.values())
         self.valid: Constraint | Callable[[dict[str, Any]], bool] | bool | None = (
             Constraint(valid, self.dimensions) if isinstance(valid, str) else valid
         )
@@ -195,21 +201,6 @@ class ContextSpace:
     # -- shape ---------------------------------------------------------------------------
 
     @property
-    def names(self) -> tuple[str, ...]:
-        """Names of the dimensions, in order."""
-        return tuple(self.dimensions)
-
-    @property
-    def n_dimensions(self) -> int:
-        """D, the number of dimensions."""
-        return len(self.dimensions)
-
-    @cached_property
-    def n_units(self) -> int:
-        """U, the number of unit coordinates: D, and more if a dimension has categories."""
-        return sum(d.columns for d in self.dimensions.values())
-
-    @property
     def unit_names(self) -> tuple[str, ...]:
         """Names of the unit coordinates, such as "mass" or "ground=ice"."""
         return tuple(
@@ -247,8 +238,9 @@ class ContextSpace:
     @property
     def steps(self) -> NDArray[np.float64]:
         """(U,) grid steps that one unit of each coordinate stands for."""
-        steps = [d.steps for d in self.dimensions.values() for _ in range(d.columns)]
-        return np.array(steps, dtype=np.float64)
+        return np.array(
+            [float(d.steps) for d in self.dimensions.values() for _ in range(d.columns)]
+        )
 
     @cached_property
     def unit_targets(self) -> NDArray[np.float64]:
@@ -288,7 +280,15 @@ class ContextSpace:
             ContextError: If a dimension is unknown or missing, or has no such value.
         """
         if isinstance(context, Mapping):
-            self._check_names(context)
+            for name in context:
+                if name not in self.dimensions:
+                    raise ContextError(
+                        f"Unknown dimension {name!r}; this space has {list(self.names)}."
+                        f"{did_you_mean(name, self.names)}"
+                    )
+            missing = [name for name in self.names if name not in context]
+            if missing:
+                raise ContextError(f"A context needs every dimension. {missing[0]!r} is missing.")
             values: list[object] = [context[name] for name in self.names]
         elif isinstance(context, str | bytes) or not isinstance(context, Iterable):
             raise ContextError(
@@ -298,10 +298,11 @@ class ContextSpace:
         else:
             values = list(context)
         try:
-            given = zip(self.dimensions.items(), values, strict=False)
-            vector = np.array([self._read(name, d, value) for (name, d), value in given])
-        except ContextError:
-            raise
+            vector = np.empty(min(len(values), self.n_dimensions))
+            for d, name in enumerate(self.names[: len(vector)]):
+                vector[d] = self.dimensions[name].read(values[d])
+        except ContextError as error:
+            raise ContextError(f"{name!r}: {error}") from None
         except (TypeError, ValueError, OverflowError):
             raise ContextError(
                 f"A context's values must be numbers. Got {context!r} instead."
@@ -312,13 +313,6 @@ class ContextSpace:
                 f"{list(self.names)}. Got {short_text(values)} instead."
             )
         return vector
-
-    @staticmethod
-    def _read(name: str, dimension: Dimension, value: object) -> float:
-        try:
-            return dimension.read(value)
-        except ContextError as error:
-            raise ContextError(f"{name!r}: {error}") from None
 
     def _vector(self, context: ContextLike) -> NDArray[np.float64]:
         """Turn a context into a vector; an array is one already, checked where it came in."""
@@ -380,53 +374,11 @@ class ContextSpace:
             middle = self.vector(self.middle())
         return Source.at(middle, 1.0, parent, steps, sees_context)
 
-    def is_whole(self, source: Source) -> bool:
-        """Return whether a source is the whole space."""
-        return regions.is_whole(self, source)
-
-    def region(self, source: Source) -> dict[str, tuple[Any, ...]]:
-        """Lowest and highest value of each dimension in a source; of categories, which ones."""
-        return regions.bounds_of(self, source)
-
-    def describe(self, source: Source) -> str:
-        """A source as a short text.
-
-        Example:
-            >>> space = ContextSpace(mass=[1.0, 2.0, 4.0])
-            >>> space.describe(space.whole(steps=61440)), space.describe(space.source(1))
-            ('whole space, 61,440 steps', 'mass=2')
-            >>> space.describe(Source.at([2.0], width=0.5, parent=0))
-            'mass 1.5-3, from policy 0'
-        """
-        return regions.describe(self, source)
-
-    def targets_in(self, source: Source) -> NDArray[np.bool_]:
-        """(N,) which targets lie in a source; the nearest one if none does, and for a point."""
-        return regions.targets_in(self, source)
-
-    def draw(
-        self,
-        source: Source,
-        n: int,
-        rng: np.random.Generator,
-        returns: NDArray[np.float64] | None = None,
-    ) -> NDArray[np.float64]:
-        """(m, D) contexts to train on.
-
-        A point gives its one context, a region n valid ones that fill it evenly. Where a dimension
-        is discrete, they are targets in the region, each as often as any other, give or take one.
-
-        Args:
-            source: The source.
-            n: Number of contexts of a region.
-            rng: What they are drawn with.
-            returns: (N,) returns on the targets, NaN where unknown. Half of the contexts of a
-                region are then targets where they are low, drawn by rank.
-        """
-        n = check_int("n", n, low=1, high=MAX_COUNT, error=ContextError)
-        if returns is None or source.is_point:
-            return regions.draw(self, source, n, rng)
-        return regions.draw_prioritised(self, source, n, rng, returns)
+    is_whole = regions.is_whole
+    region = regions.bounds_of
+    describe = regions.describe
+    targets_in = regions.targets_in
+    draw = regions.draw
 
     # -- coordinates ---------------------------------------------------------------------
 
@@ -457,9 +409,7 @@ class ContextSpace:
     ) -> int:
         """Index of the target nearest to a (U,) point in unit coordinates.
 
-        Args:
-            unit: (U,) the point.
-            among: (N,) targets that may be returned; all if left out.
+        `among` are (N,) targets that may be returned; all if left out.
         """
         distance = np.round(np.abs(self.unit_targets - unit).sum(axis=1), 9)
         if among is not None:
@@ -481,22 +431,6 @@ class ContextSpace:
     @cached_property
     def _lookup(self) -> TargetLookup:
         return TargetLookup(self.targets)
-
-    def index(self, context: ContextLike) -> int:
-        """Index of the target equal to a context.
-
-        Raises:
-            ContextError: If the context is not a target; the message names the nearest one.
-        """
-        index = self.find(context)
-        if index is None:
-            near = self.nearest(context)
-            raise ContextError(
-                f"{short_text(context)} is not a target. The nearest is "
-                f"{shown_context(self.target(near))} (index {near}); use nearest() if that one is "
-                "meant."
-            )
-        return index
 
     def __contains__(self, context: ContextLike) -> bool:
         """Return whether a context lies in the box X and is valid."""
@@ -576,7 +510,14 @@ class ContextSpace:
     # -- checks --------------------------------------------------------------------------
 
     def _grid(self) -> NDArray[np.float64]:
-        columns = self._levels()
+        columns = [d.values for d in self.dimensions.values() if isinstance(d, Levels)]
+        if len(columns) < self.n_dimensions:
+            name = next(n for n, d in self.dimensions.items() if not isinstance(d, Levels))
+            raise ContextError(
+                f"Dimension {name!r} has bounds but no values, so there is no grid of "
+                "targets. Give values, pass a target list as the first argument, or use "
+                "ContextSpace.sample(n, ...)."
+            )
         check_grid([len(column) for column in columns])
         if len(columns) > MAX_GRID_DIMENSIONS:
             raise ContextError(
@@ -599,19 +540,6 @@ class ContextSpace:
             )
         self.is_grid, self.targets = False, self.targets[kept]
 
-    def _levels(self) -> list[NDArray[np.float64]]:
-        """The values of each dimension of a grid."""
-        columns = []
-        for name, dimension in self.dimensions.items():
-            if not isinstance(dimension, Levels):
-                raise ContextError(
-                    f"Dimension {name!r} has bounds but no values, so there is no grid of "
-                    "targets. Give values, pass a target list as the first argument, or use "
-                    "ContextSpace.sample(n, ...)."
-                )
-            columns.append(np.asarray(dimension.values))
-        return columns
-
     def _check_distinct(self) -> None:
         if not self.is_grid:
             check_distinct(self)
@@ -625,17 +553,6 @@ class ContextSpace:
                     f"scale from {d.low:g} to {d.high:g}. Use scale='steps' or 'log', or drop one "
                     "of them."
                 )
-
-    def _check_names(self, context: Mapping[str, object]) -> None:
-        unknown = [name for name in context if name not in self.dimensions]
-        if unknown:
-            raise ContextError(
-                f"Unknown dimension {unknown[0]!r}; this space has {list(self.names)}."
-                f"{did_you_mean(unknown[0], self.names)}"
-            )
-        missing = [name for name in self.names if name not in context]
-        if missing:
-            raise ContextError(f"A context needs every dimension. {missing[0]!r} is missing.")
 
     def _keeps_constants(self, vector: NDArray[np.float64]) -> bool:
         """Return whether dimensions of a single value have it; unit coordinates cannot tell."""
@@ -692,12 +609,7 @@ def _columns(
 
 
 def space_from_ranges(ranges: Mapping[str, Range], levels: int | None = None) -> ContextSpace:
-    """Make the grid of all combinations of the ranges' values.
-
-    Args:
-        ranges: For each dimension its range.
-        levels: Number of values of every dimension, instead of the ranges' own.
-    """
+    """Make the grid of all combinations of the ranges' values, or of `levels` values in each."""
     if levels is not None:
         ranges = {n: replace(r, levels=levels) for n, r in ranges.items()}
     check_grid([r.levels for r in ranges.values()])

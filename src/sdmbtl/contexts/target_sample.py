@@ -27,9 +27,6 @@ class TargetSampling:
     Attributes:
         exact_up_to: With no more targets than this, nothing is sampled.
         size: Number of targets in the sample.
-
-    Raises:
-        ContextError: If a number is not usable.
     """
 
     exact_up_to: int = 16_384
@@ -48,9 +45,6 @@ class TargetSampling:
     def of(cls, given: TargetSampling | Mapping[str, Any] | None) -> TargetSampling | None:
         """Return a sampling as it is, or make it from its settings; None for no sampling.
 
-        Raises:
-            ContextError: If a setting is unknown or not usable.
-
         Example:
             >>> TargetSampling.of({"size": 1024})
             TargetSampling(exact_up_to=16384, size=1024)
@@ -63,12 +57,6 @@ class TargetSampling:
                 f"Got {short_text(given)} instead."
             )
         return cls(**given)
-
-    def sample(self, space: ContextSpace, seed: int) -> TargetSample | None:
-        """The sample of a space; None if it has so few targets that all of them are used."""
-        if len(space) <= self.exact_up_to:
-            return None
-        return TargetSample(space, self.size, seed)
 
 
 #: What selectors do unless they are told otherwise.
@@ -162,12 +150,7 @@ class TargetSample:
 
 
 def _equal_parts(units: NDArray[np.float64], parts: int) -> list[NDArray[np.intp]]:
-    """Parts of about the same number of targets, by cutting the widest side.
-
-    Args:
-        units: (N, D) targets in unit coordinates.
-        parts: Number of parts, at most N.
-    """
+    """Parts of about the same number of targets, by cutting the widest side."""
     columns = [np.round(np.clip(u, 0.0, 1.0) * _STEPS).astype(np.uint16) for u in units.T]
     left_over = [(np.arange(len(units)), parts)]
     found = []

@@ -29,11 +29,7 @@ ROUNDING = 1e-12
 
 
 def listed_targets(space: ContextSpace, targets: Any) -> NDArray[np.float64]:
-    """(N, D) the targets of a list, within the bounds of the space's dimensions.
-
-    Raises:
-        ContextError: If it is not a list, or a target is not usable; the message names it.
-    """
+    """(N, D) the targets of a list, within the bounds of the space's dimensions."""
     try:
         most = MAX_COUNT + 1
         is_array = isinstance(targets, np.ndarray)
@@ -47,17 +43,18 @@ def listed_targets(space: ContextSpace, targets: Any) -> NDArray[np.float64]:
     check_int("number of targets", len(rows), low=1, high=MAX_COUNT, error=ContextError)
     array = _plain_numbers(rows, space.n_dimensions)
     if array is None:
-        array = np.array(_one_by_one(space, rows))
+        array = np.empty((len(rows), space.n_dimensions))
+        for number, row in enumerate(rows):
+            try:
+                array[number] = space.vector(row)
+            except ContextError as error:
+                raise ContextError(f"Target {number}: {error}") from None
     _check_bounds(space, array)
     return array
 
 
 def check_distinct(space: ContextSpace) -> None:
-    """Refuse targets of a list that are the same context.
-
-    Raises:
-        ContextError: If two are; the message names them.
-    """
+    """Refuse targets of a list that are the same context."""
     first = first_of_each(np.round(space.unit_targets / SAME_CONTEXT))
     repeated = np.flatnonzero(first != np.arange(len(space)))
     if not len(repeated):
@@ -80,11 +77,7 @@ def targets_as_json(targets: NDArray[np.float64]) -> Any:
 
 
 def targets_from_json(data: Any) -> Any:
-    """Read back what `targets_as_json` made; anything else stays as it is.
-
-    Raises:
-        ContextError: If the text does not hold as many numbers as it should.
-    """
+    """Read back what `targets_as_json` made; anything else stays as it is."""
     if not isinstance(data, Mapping) or set(data) != {"shape", "float64"}:
         return data
     try:
@@ -110,16 +103,6 @@ def _plain_numbers(rows: Any, dimensions: int) -> NDArray[np.float64] | None:
     return array if np.isfinite(array).all() else None
 
 
-def _one_by_one(space: ContextSpace, rows: Any) -> list[NDArray[np.float64]]:
-    vectors = []
-    for number, row in enumerate(rows):
-        try:
-            vectors.append(space.vector(row))
-        except ContextError as error:
-            raise ContextError(f"Target {number}: {error}") from None
-    return vectors
-
-
 def _check_bounds(space: ContextSpace, array: NDArray[np.float64]) -> None:
     lows, highs = np.array(list(space.bounds.values())).T
     too_low = array < lows - ROUNDING * np.abs(lows)
@@ -143,11 +126,7 @@ def _check_bounds(space: ContextSpace, array: NDArray[np.float64]) -> None:
 
 
 def check_grid(levels: Sequence[int]) -> None:
-    """Refuse a grid of too many targets, given the number of values of each dimension.
-
-    Raises:
-        ContextError: If there are more combinations than `MAX_COUNT`.
-    """
+    """Refuse a grid of too many targets, given the number of values of each dimension."""
     if math.prod(levels) > MAX_COUNT:
         raise ContextError(
             f"A grid of {' x '.join(map(str, levels))} targets is too large: at most "
@@ -156,11 +135,7 @@ def check_grid(levels: Sequence[int]) -> None:
 
 
 class TargetLookup:
-    """Index of the target that has certain values.
-
-    Args:
-        targets: (N, D) the targets.
-    """
+    """Index of the target that has certain values."""
 
     def __init__(self, targets: NDArray[np.float64]) -> None:
         self._targets = targets

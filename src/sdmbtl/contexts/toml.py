@@ -65,7 +65,7 @@ def load_space(path: str | Path) -> tuple[ContextSpace, dict[str, Any]]:
         env = "CartPole"
 
     Returns:
-        The space, and what else the file says: `{"return_range": (min, max)}`, and
+        The space, and the rest of the file: `{"return_range": (min, max)}`, and
         `{"dimensions": {"length": {"path": "unwrapped.l", "factor": False}}}`; or `{}`.
 
     Raises:
@@ -84,21 +84,19 @@ def load_space(path: str | Path) -> tuple[ContextSpace, dict[str, Any]]:
     try:
         keys = ("dimensions", "returns", "targets", "splits", "run", "valid")
         _check_keys("The file", data, keys)
-        tables = data.get("dimensions")
+        tables: Any = data.get("dimensions")
         space = _space(tables, data.get("targets"), data.get("valid"), path.parent)
-        return space, {**_returns(data), **_places(tables)}
+        extras = _returns(data)
+        places = {n: {k: t[k] for k in _PLACE if k in t} for n, t in tables.items()}
+        if any(places.values()):
+            extras["dimensions"] = {name: place for name, place in places.items() if place}
+        return space, extras
     except ContextError as error:
         raise ContextError(f"{path}: {error}") from None
 
 
 def read_toml(path: Path) -> dict[str, Any]:
-    """Read a TOML file.
-
-    Raises:
-        ContextError: If it is not one.
-        OSError: If it cannot be read.
-        LimitError: If it is too large.
-    """
+    """Read a TOML file."""
     try:
         data = tomllib.loads(read_text(path, MAX_TOML))
         check_depth(data)
@@ -108,11 +106,7 @@ def read_toml(path: Path) -> dict[str, Any]:
 
 
 def read_space(given: SpaceLike) -> tuple[ContextSpace, dict[str, Any]]:
-    """Make a space from any description of one; a TOML file may say more, which is returned too.
-
-    Raises:
-        ContextError: If it does not describe a space.
-    """
+    """Make a space from any description of one; the rest of a TOML file is returned too."""
     if isinstance(given, ContextSpace):
         return given, {}
     if isinstance(given, str | Path):
@@ -226,13 +220,6 @@ def _dimension(table: object, *, is_grid: bool) -> Dimension:
         )
     spaced = Range(**{k: v for k, v in table.items() if k not in ("discrete", *_PLACE, _DENSITY)})
     return Levels(spaced.values, scale=spaced.scale, discrete=discrete, unit=spaced.unit)
-
-
-def _places(tables: Any) -> dict[str, Any]:
-    """Return the paths and factors of dimensions of an environment, where the file has them."""
-    places = {n: {k: t[k] for k in _PLACE if k in t} for n, t in tables.items()}
-    found = {name: place for name, place in places.items() if place}
-    return {"dimensions": found} if found else {}
 
 
 def _returns(data: Mapping[str, Any]) -> dict[str, Any]:

@@ -46,11 +46,7 @@ def weighted_mean(values: NDArray[Any], weights: NDArray[np.float64] | None) -> 
 
 
 def check_weights(given: Any, targets: int) -> NDArray[np.float64]:
-    """(N,) weights as given, none negative and some above 0.
-
-    Raises:
-        ContextError: If they are not usable.
-    """
+    """(N,) weights as given, none negative and some above 0."""
     try:
         array = np.array(given, dtype=np.float64)
     except (TypeError, ValueError):
@@ -69,9 +65,6 @@ def density_weights(space: ContextSpace, densities: Mapping[str, DensityLike]) -
 
     A density is per unit of the dimension, so it is multiplied by the distance between values: on
     a logarithmic dimension, a target stands for more the larger it is.
-
-    Raises:
-        ContextError: If a dimension is unknown, or a density is not usable.
     """
     weights = np.ones(len(space))
     for name, density in densities.items():
@@ -175,16 +168,7 @@ def distinct(
 
 
 def read_log(path: Path, dimensions: Mapping[str, Any]) -> list[dict[str, float]]:
-    """Read logged contexts: CSV with a header line, or a JSON object on each line.
-
-    Args:
-        path: The file.
-        dimensions: The dimensions by name; other columns are left out.
-
-    Raises:
-        ContextError: If it cannot be read, or a number is missing.
-        LimitError: If it is too large.
-    """
+    """Read logged contexts: CSV with a header line, or a JSON object on each line."""
     try:
         text = read_text(path, MAX_LOG)
     except OSError as error:

@@ -101,13 +101,7 @@ class BipedalWalker(EnvironmentFamily):
 def make_walker_class(
     friction: float, scale: float, *, drawn: bool
 ) -> type[gymnasium.Env[Any, Any]]:
-    """Derive Gymnasium's class with these values; its episodes do not depend on earlier ones.
-
-    Args:
-        friction: Of the ground.
-        scale: Pixels per metre.
-        drawn: True if it can be rendered; if not, it takes about half the time.
-    """
+    """Derive Gymnasium's class with these values, `drawn` if it can be rendered."""
     module = copy_walker_module(friction, scale)
     ours = SelfContainedWalker if drawn else LeanWalker
     return type(ours.__name__, (ours, module.BipedalWalker), {"module": module})
@@ -120,9 +114,6 @@ def copy_walker_module(friction: float, scale: float) -> ModuleType:
     The module reads its globals when a walker is made, reset and moved, and computes others from
     them when it is imported. A copy for each pair of values, executed from its first line, has
     all of them right, and no two contexts share any.
-
-    Raises:
-        FamilyError: If Box2D is missing, or this release of Gymnasium is written otherwise.
     """
     path, code = compile_walker_module()
     module = ModuleType(f"{MODULE}[{friction=:g}, {scale=:g}]")

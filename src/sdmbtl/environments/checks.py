@@ -68,7 +68,7 @@ def check_contextual_env(
             default space if left out.
 
     Raises:
-        FamilyError: If a check fails; the message says which, and how to repair it.
+        FamilyError: If a check fails, with the fix.
 
     Example:
         >>> report = check_contextual_env("cartpole")
@@ -232,11 +232,7 @@ def check_settings_make_it_again(family: EnvironmentFamily, space: ContextSpace)
 
 
 def collect_gymnasium_remarks(family: EnvironmentFamily, space: ContextSpace) -> tuple[str, ...]:
-    """Return the remarks of Gymnasium's own checker, without its colours.
-
-    Raises:
-        FamilyError: If the checker refuses the environment.
-    """
+    """Return the remarks of Gymnasium's own checker, without its colours."""
     env = family.make(space.middle())
     with warnings.catch_warnings(record=True) as remarks:
         warnings.simplefilter("always")
@@ -362,16 +358,9 @@ def find_difference(
     hold: int = 4,
     seed: int = SEED,
 ) -> int | None:
-    """Find the first step at which the same seed and actions lead to different episodes.
+    """Find the first step at which the same seed and actions lead to different episodes, or None.
 
-    Args:
-        first: An environment.
-        second: One to compare it with.
-        hold: Number of steps for which each action is held.
-        seed: Seed of both episodes.
-
-    Returns:
-        The step, or None if the episodes are the same.
+    Each action is held for `hold` steps.
     """
     episodes = (list(_play(env, hold=hold, seed=seed)) for env in (first, second))
     return _first_difference(*episodes)

@@ -22,12 +22,7 @@ Point = tuple[float, float]
 
 
 class DroneView(GymnasiumView):
-    """Draws the drone to scale: arms, payload, thrust of the motors, the goal and the wind.
-
-    Args:
-        context: A full context.
-        render_mode: "rgb_array" or None.
-    """
+    """Draws the drone to scale: arms, payload, thrust of the motors, the goal and the wind."""
 
     metadata: dict[str, Any] = {  # noqa: RUF012 (as in Gymnasium)
         "render_modes": ["rgb_array"],
@@ -46,12 +41,7 @@ class DroneView(GymnasiumView):
 
 
 def draw_drone(state: NDArray[np.float64], context: Mapping[str, float]) -> NDArray[np.uint8]:
-    """Draw a state.
-
-    Args:
-        state: (8,) the state of `FunctionalDrone`.
-        context: A full context.
-    """
+    """Draw the (8,) state of a `FunctionalDrone` in a full context."""
     from PIL import Image, ImageDraw
 
     scale = SIZE * FINER / (2 * ARENA)

@@ -20,7 +20,7 @@ class BatchStep(NamedTuple):
         truncated: (n,) True where an episode reached its time limit.
     """
 
-    obs: NDArray[np.float64]
+    obs: NDArray[np.floating[Any]]
     reward: NDArray[np.float64]
     terminated: NDArray[np.bool_]
     truncated: NDArray[np.bool_]
@@ -35,10 +35,15 @@ class EnvBatch(Protocol):
         observation_space: Observations of each environment.
     """
 
-    observation_space: spaces.Box[Any]
+    observation_space: spaces.Space[Any]
 
-    def reset(self, slot: int, context: Mapping[str, float], seed: int) -> NDArray[np.float64]:
+    def reset(
+        self, slot: int, context: Mapping[str, float], seed: int
+    ) -> NDArray[np.floating[Any]]:
         """Begin an episode on a full context in one slot; returns its (I,) observation."""
 
     def step(self, slots: Sequence[int], actions: NDArray[Any]) -> BatchStep:
         """Take (n, A) actions in n slots, all of which have an episode."""
+
+    def close(self) -> None:
+        """Free what it holds."""

@@ -91,11 +91,7 @@ class FactoryFamily(EnvironmentFamily):
         super().__init__(space=space, return_range=return_range)
 
     def build(self, context: dict[str, float], render_mode: str | None) -> gymnasium.Env[Any, Any]:
-        """Call the factory.
-
-        Raises:
-            FamilyError: If it raises, or returns no environment.
-        """
+        """Call the factory; a `FamilyError` if it raises, or returns no environment."""
         if render_mode is not None and not self._takes_render_mode:
             raise FamilyError(
                 f"{self.name!r} cannot be filmed: it has no parameter 'render_mode'. Write it as "
@@ -131,11 +127,7 @@ class FactoryFamily(EnvironmentFamily):
         return {} if self.built_for == "context" else {"built_for": self.built_for}
 
     def settings(self) -> dict[str, Any]:
-        """Describe the family as JSON data.
-
-        Raises:
-            FamilyError: If the factory cannot be imported by name, to make the family again.
-        """
+        """Describe the family as JSON data, if the factory can be imported by name."""
         if ":" not in self.name:
             raise FamilyError(
                 f"The factory {self.name} cannot be found again by name. Write it as a function "

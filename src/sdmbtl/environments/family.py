@@ -39,7 +39,7 @@ BuiltFor = Literal["episode", "context", "space"]
 class EnvironmentFamily(ABC):
     """Environments indexed by a context: the paper's contextual Markov decision process.
 
-    A subclass sets the attributes and implements `build`; options of its own are arguments of
+    A subclass sets the attributes and implements `build`; further options are arguments of
     its constructor and come back from `options`.
 
     Args:
@@ -106,11 +106,7 @@ class EnvironmentFamily(ABC):
         return None
 
     def use_of(self, env: object) -> BuiltFor:
-        """Return the use of an environment that was built: see `built_for`.
-
-        Raises:
-            FamilyError: If it, or the family, says something else than `built_for` may be.
-        """
+        """Return the use of an environment that was built: see `built_for`."""
         inner = env.unwrapped if isinstance(env, gymnasium.Env) else env
         is_box2d = any(kind.__module__.startswith(_BOX2D) for kind in type(inner).__mro__)
         usual = "episode" if is_box2d else self.built_for
@@ -164,14 +160,11 @@ class EnvironmentFamily(ABC):
         return {"name": self.name, "options": options}
 
     def space(self, name: str | None = None, levels: int | None = None) -> ContextSpace:
-        """Return one of the family's context spaces.
+        """Return the space of `ranges` with a name, or the default one.
 
         Args:
-            name: One of `ranges`; if left out, the default space.
+            name: Name of the space.
             levels: Number of values of every dimension, instead of the usual ones.
-
-        Raises:
-            FamilyError: If there is no such space.
         """
         if name is None and self._space is not None:
             if levels is not None:
@@ -198,11 +191,7 @@ class EnvironmentFamily(ABC):
         return {**self.defaults, **{n: self._check_value(n, v) for n, v in context.items()}}
 
     def check_contexts(self, names: Sequence[str], contexts: NDArray[np.float64]) -> None:
-        """Check (n, D) values of the D features with these names, all at once.
-
-        Raises:
-            ContextError: As `full_context`.
-        """
+        """Check (n, D) values of the D features with these names, as `full_context` does."""
         self._check_features(names)
         for name, column in zip(names, contexts.T, strict=True):
             for value in (column.min(), column.max()) if len(column) else ():
@@ -215,14 +204,7 @@ class EnvironmentFamily(ABC):
         observe_context: bool | ContextSpace = False,
         render_mode: str | None = None,
     ) -> ContextualEnv:
-        """Make an environment whose context can be changed at every reset.
-
-        Args:
-            context: Features that differ from `defaults`.
-            observe_context: The space in which observations end with the context; see
-                `ContextualEnv`.
-            render_mode: As in Gymnasium.
-        """
+        """Make an environment whose context can be changed at every reset; see `ContextualEnv`."""
         return ContextualEnv(
             self, context, observe_context=observe_context, render_mode=render_mode
         )
@@ -272,14 +254,7 @@ def make_variant(
     entry_point: Callable[..., gymnasium.Env[Any, Any]] | None = None,
     **arguments: Any,
 ) -> gymnasium.Env[Any, Any]:
-    """Make a registered Gymnasium environment, with its time limit, from another class.
-
-    Args:
-        registered: Name of the registered environment, for example "CartPole-v1".
-        render_mode: As in Gymnasium.
-        entry_point: The callable to use instead of the registered class.
-        **arguments: Passed to the class.
-    """
+    """Make a registered Gymnasium environment, with its time limit, from another class."""
     spec = copy(gymnasium.spec(registered))
     if entry_point is not None:
         spec.entry_point = entry_point

@@ -56,11 +56,7 @@ class AttributePath:
         return cls(steps[1:] if steps[0] == START else steps)
 
     def read(self, env: gymnasium.Env[Any, Any]) -> Any:
-        """Return the value of an environment.
-
-        Raises:
-            FamilyError: If there is no such attribute; it names the step that leads nowhere.
-        """
+        """Return the value of an environment; an error names the step that leads nowhere."""
         value: Any = env.unwrapped
         for step in self.steps:
             try:
@@ -77,9 +73,6 @@ class AttributePath:
 
         Lists, tuples and arrays on the way are replaced by changed copies: they may belong to the
         class, that is, to other environments too.
-
-        Raises:
-            FamilyError: If the value cannot be set.
         """
         owners: list[Any] = [env.unwrapped]
         try:
@@ -150,12 +143,7 @@ class Feature:
         return "int" in words and "float" not in words
 
     def converted(self, value: Any) -> Any:
-        """Convert a value of the dimension to the type that it has in the environment.
-
-        Raises:
-            FamilyError: If a fraction is given where only whole values are possible, or a text for
-                a number.
-        """
+        """Convert a value of the dimension to the type that it has in the environment."""
         if isinstance(self.before, str) != isinstance(value, str):
             values = "texts" if isinstance(self.before, str) else "numbers"
             raise FamilyError(

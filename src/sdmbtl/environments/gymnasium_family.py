@@ -94,11 +94,7 @@ class GymnasiumFamily(EnvironmentFamily):
         self._check_reset_keeps(contexts)
 
     def build(self, context: dict[str, float], render_mode: str | None) -> gymnasium.Env[Any, Any]:
-        """Make the environment with the context's arguments, then set its attributes.
-
-        Raises:
-            FamilyError: If a value is not usable.
-        """
+        """Make the environment with the context's arguments, then set its attributes."""
         values = {name: self._features[name].converted(value) for name, value in context.items()}
         env = self._make(
             {str(f.place): values[n] for n, f in self._features.items() if n not in self._paths},
@@ -187,11 +183,7 @@ class GymnasiumFamily(EnvironmentFamily):
             raise FamilyError(message) from None
 
     def _mark_discrete(self, space: ContextSpace) -> ContextSpace:
-        """Mark dimensions of whole numbers, and of true and false, as discrete.
-
-        Raises:
-            FamilyError: If a value is not usable, so that no policy could be trained on it.
-        """
+        """Mark dimensions of whole numbers, and of true and false, as discrete."""
         data = space.to_dict()
         for described, (name, dimension) in zip(
             data["dimensions"], space.dimensions.items(), strict=True

@@ -21,11 +21,7 @@ from sdmbtl.environments.family import EnvironmentFamily
 
 
 def identify(family: EnvironmentFamily, context: Mapping[str, float]) -> dict[str, Any]:
-    """Describe the code of a family's environments, as JSON data.
-
-    Args:
-        family: The environments.
-        context: One for which an environment is made, to look at it.
+    """Describe the code of a family's environments, as JSON data; one is made, to look at it.
 
     Returns:
         "source": a hash of each module of one's own, or of a function that has no module;

@@ -96,6 +96,10 @@ class MujocoBatch(ABC):
             self.observe(slots), reward, terminated, self._elapsed[slots] >= self._limit
         )
 
+    def close(self) -> None:
+        """Free the simulations."""
+        self._simulations.clear()
+
     def read(self, slot: int, simulation: _Simulation) -> None:
         """Copy what observations and rewards need from a simulation."""
         self.qpos[slot], self.qvel[slot] = simulation.qpos, simulation.qvel

@@ -15,12 +15,20 @@ from sdmbtl.environments.registered import find_registered, load_creator, make_r
 if TYPE_CHECKING:
     from sdmbtl.environments.env_batch import EnvBatch
 
-#: The networks of RL Baselines3 Zoo for Hopper and HalfCheetah.
-NETWORK: Mapping[str, Any] = {
-    "log_std_init": -2,
-    "ortho_init": False,
-    "activation_fn": "torch.nn.ReLU",
-    "net_arch": {"pi": [256, 256], "vf": [256, 256]},
+#: Settings that RL Baselines3 Zoo has for PPO on Hopper as well as on HalfCheetah.
+ZOO: Mapping[str, Any] = {
+    "total_timesteps": 1_000_000,
+    "num_envs": 1,
+    "norm_obs": True,
+    "norm_reward": True,
+    "eval_every": 50_000,
+    "num_steps": 512,
+    "policy_kwargs": {
+        "log_std_init": -2,
+        "ortho_init": False,
+        "activation_fn": "torch.nn.ReLU",
+        "net_arch": {"pi": [256, 256], "vf": [256, 256]},
+    },
 }
 
 
@@ -94,15 +102,9 @@ class Hopper(MujocoFamily):
 
     name = "Hopper"
     registered = "Hopper-v5"
-    # As RL Baselines3 Zoo has them for PPO.
     training: Mapping[str, Mapping[str, Any]] = {
         "sb3": {
-            "total_timesteps": 1_000_000,
-            "num_envs": 1,
-            "norm_obs": True,
-            "norm_reward": True,
-            "eval_every": 50_000,
-            "num_steps": 512,
+            **ZOO,
             "minibatch_size": 32,
             "update_epochs": 5,
             "gamma": 0.999,
@@ -112,7 +114,6 @@ class Hopper(MujocoFamily):
             "ent_coef": 0.00229519,
             "vf_coef": 0.835671,
             "max_grad_norm": 0.7,
-            "policy_kwargs": NETWORK,
         },
     }
 
@@ -125,15 +126,9 @@ class HalfCheetah(MujocoFamily):
 
     name = "HalfCheetah"
     registered = "HalfCheetah-v5"
-    # As RL Baselines3 Zoo has them for PPO.
     training: Mapping[str, Mapping[str, Any]] = {
         "sb3": {
-            "total_timesteps": 1_000_000,
-            "num_envs": 1,
-            "norm_obs": True,
-            "norm_reward": True,
-            "eval_every": 50_000,
-            "num_steps": 512,
+            **ZOO,
             "minibatch_size": 64,
             "update_epochs": 20,
             "gamma": 0.98,
@@ -143,7 +138,6 @@ class HalfCheetah(MujocoFamily):
             "ent_coef": 0.000401762,
             "vf_coef": 0.58096,
             "max_grad_norm": 0.8,
-            "policy_kwargs": NETWORK,
         },
     }
 

@@ -63,7 +63,7 @@ def load_creator(spec: EnvSpec) -> Callable[..., Any]:
     """Import the class or function that makes a registered environment.
 
     Raises:
-        FamilyError: If a package that it needs is missing; it says what to install.
+        FamilyError: If a package that it needs is missing, with the fix.
     """
     if callable(spec.entry_point):
         return spec.entry_point
@@ -87,11 +87,6 @@ def make_registered(
     MuJoCo's warnings about old attributes of a model are dropped: they would be printed, and
     written to a file in the current directory, for every environment that is made. The models are
     Gymnasium's, so there is nothing that a user could do.
-
-    Args:
-        spec: As of `find_registered`.
-        render_mode: As in Gymnasium.
-        arguments: Passed to the class, or to `gymnasium.make`.
 
     Raises:
         FamilyError: If a package is missing.

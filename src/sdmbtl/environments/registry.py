@@ -201,9 +201,7 @@ def _check_options(name: str, factory: FamilyFactory, options: Mapping[str, Any]
 
 def _known_name(given: str) -> str | None:
     """Find the name of a family without case, hyphens and underscores; no plug-in is imported."""
-    names = {_plain(name): name for name in (*plugins.installed(GROUP), *OWN)}
-    return names.get(_plain(given))
-
-
-def _plain(name: str) -> str:
-    return name.lower().replace("-", "").replace("_", "")
+    plain = str.maketrans("", "", "-_")
+    names = (*plugins.installed(GROUP), *OWN)
+    known = {name.lower().translate(plain): name for name in names}
+    return known.get(given.lower().translate(plain))

@@ -19,6 +19,9 @@ from sdmbtl.errors import ExecutorError
 #: A task as it travels: the name of a function, and its arguments.
 Call = tuple[str, tuple[Any, ...]]
 
+#: "result" and what a task returned, or "error" and what it raised, as data.
+Answer = tuple[str, Any]
+
 #: Called with what a task reports.
 Listener = Callable[[Any], None]
 
@@ -30,6 +33,8 @@ EXECUTORS = ("serial", "processes", "ray", "submitit")
 
 class Executor(FuturesExecutor):
     """Runs tasks, as many at once as it has workers, beginning with those submitted first.
+
+    `shutdown` without `wait` ends tasks that run at once.
 
     A task is a function at the top of a module, which is named and imported again where it runs.
     Its arguments and result are plain data: arrays and dataclasses, and policies, which travel as
@@ -62,25 +67,13 @@ class Executor(FuturesExecutor):
     def submit(  # type: ignore[override]
         self, function: Callable[..., Any], /, *args: Any, on_report: Listener | None = None
     ) -> Future[Any]:
-        """Have a task done.
+        """Have a task done: a function at the top of a module, and its arguments.
 
-        Args:
-            function: A function at the top of a module that can be imported.
-            *args: Its arguments.
-            on_report: Called with what the task gives to `report`, perhaps in another thread, and
-                perhaps not with all of it.
+        `on_report` is called with what the task gives to `report`, perhaps in another thread, and
+        perhaps not with all of it.
 
         Raises:
             RuntimeError: If the executor was shut down.
-        """
-
-    @abstractmethod
-    def shutdown(self, wait: bool = True, *, cancel_futures: bool = False) -> None:
-        """Take no more tasks.
-
-        Args:
-            wait: Whether to wait for those that run; otherwise they are ended at once.
-            cancel_futures: Whether those that have not begun are dropped.
         """
 
 
@@ -112,21 +105,6 @@ def make_executor(name: str, workers: int = 1, **options: Any) -> Executor:
     return kind(workers, **given)
 
 
-def name_of(function: Callable[..., Any]) -> str:
-    """Return the name "module:function" under which a task is imported where it runs.
-
-    Raises:
-        ExecutorError: If it cannot be imported by name.
-    """
-    module, name = function.__module__, function.__qualname__
-    if not inspect.isfunction(function) or "." in name or module == "__main__":
-        raise ExecutorError(
-            f"A task is a function at the top of a module that can be imported. Got {name!r} of "
-            f"{module!r} instead."
-        )
-    return f"{module}:{name}"
-
-
 def report(data: Any) -> None:
     """Report progress to whoever submitted the task that runs here, if anybody listens."""
     listener = _listener.get()
@@ -144,13 +122,8 @@ def redirect_reports(listener: Listener | None) -> Iterator[None]:
         _listener.reset(token)
 
 
-def do_call(call: Call, listener: Listener | None = None) -> tuple[str, Any]:
-    """Do a task: "result" and what it returned, or "error" and what it raised, as data.
-
-    Args:
-        call: Name of the function, and its arguments.
-        listener: Called with what the task reports.
-    """
+def do_call(call: Call, listener: Listener | None = None) -> Answer:
+    """Do a task, whose reports go to a listener."""
     name, arguments = call
     module, _, function = name.partition(":")
     try:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 import queue
 import threading
 from abc import ABC, abstractmethod
@@ -10,8 +11,8 @@ from concurrent.futures import Future
 from contextlib import suppress
 from typing import Any, ClassVar
 
-from sdmbtl.errors import WorkerLostError
-from sdmbtl.execution.base import Call, Executor, Listener, name_of
+from sdmbtl.errors import ExecutorError, WorkerLostError
+from sdmbtl.execution.base import Answer, Call, Executor, Listener, rebuild_error
 from sdmbtl.wording import duration
 
 #: A future, its task, and who listens to it.
@@ -22,22 +23,11 @@ class Worker(ABC):
     """Someone who does one task at a time."""
 
     def start(self, is_wanted: Callable[[], bool]) -> None:  # noqa: B027 (most need no time)
-        """Wait until the worker can take a task.
-
-        Args:
-            is_wanted: Tells whether to go on waiting.
-
-        Raises:
-            WorkerLostError: If it died before, or is not wanted any more.
-        """
+        """Wait until the worker can take a task, for as long as it is wanted."""
 
     @abstractmethod
-    def do(self, call: Call, on_report: Listener | None) -> Any:
-        """Have a task done; return its result, or raise its error.
-
-        Raises:
-            WorkerLostError: If the worker died, or broke a limit.
-        """
+    def do(self, call: Call, on_report: Listener | None) -> Answer:
+        """Have a task done, as `do_call`; raise `WorkerLostError` if the worker is lost."""
 
     @abstractmethod
     def kill(self) -> None:
@@ -72,7 +62,13 @@ class WorkerPool(Executor):
         self, function: Callable[..., Any], /, *args: Any, on_report: Listener | None = None
     ) -> Future[Any]:
         """Have a task done by the next worker that is free."""
-        call: Call = (name_of(function), args)
+        module, name = function.__module__, function.__qualname__
+        if not inspect.isfunction(function) or "." in name or module == "__main__":
+            raise ExecutorError(
+                f"A task is a function at the top of a module that can be imported. Got {name!r} "
+                f"of {module!r} instead."
+            )
+        call: Call = (f"{module}:{name}", args)
         with self._lock:
             if self._is_shut_down:
                 raise RuntimeError("This executor was shut down: it takes no more tasks.")
@@ -103,9 +99,8 @@ class WorkerPool(Executor):
 
     def _start_keepers(self) -> None:
         while len(self._keepers) < self.workers:
-            keeper = threading.Thread(target=self._keep, daemon=True)
-            self._keepers.append(keeper)
-            keeper.start()
+            self._keepers.append(threading.Thread(target=self._keep, daemon=True))
+            self._keepers[-1].start()
 
     def _keep(self) -> None:
         """Have one task after another done by a worker, which is replaced if it is lost."""
@@ -116,7 +111,7 @@ class WorkerPool(Executor):
                 continue
             try:
                 worker = worker or self._start()
-                result = worker.do(call, on_report)
+                kind, content = worker.do(call, on_report)
             except WorkerLostError as error:
                 self._end(worker)
                 future.set_exception(error)
@@ -124,7 +119,10 @@ class WorkerPool(Executor):
             except BaseException as error:  # noqa: BLE001 (the future has it)
                 future.set_exception(error)
             else:
-                future.set_result(result)
+                if kind == "error":
+                    future.set_exception(rebuild_error(content))
+                else:
+                    future.set_result(content)
         self._end(worker)
 
     def _start_ahead(self) -> Worker | None:

@@ -10,11 +10,11 @@ import time
 from contextlib import suppress
 from multiprocessing.connection import Pipe, wait
 from pathlib import Path
-from typing import Any, ClassVar
+from typing import ClassVar
 
 from sdmbtl.checks import check_int
 from sdmbtl.errors import ExecutorError, WorkerLostError
-from sdmbtl.execution.base import Call, Listener, rebuild_error
+from sdmbtl.execution.base import Answer, Call, Listener
 from sdmbtl.execution.machine import worker_environment
 from sdmbtl.execution.pool import Worker, WorkerPool, out_of_time
 
@@ -73,7 +73,7 @@ class _Process(Worker):
         theirs.close()
         self.pid = self._process.pid
 
-    def do(self, call: Call, on_report: Listener | None) -> Any:
+    def do(self, call: Call, on_report: Listener | None) -> Answer:
         """Have a task done; see `Worker.do`."""
         time_limit, memory_limit = self._time_limit, self._memory_limit
         out_of_memory = _count_out_of_memory()
@@ -86,10 +86,8 @@ class _Process(Worker):
                     kind, content = self._connection.recv()
                 except (EOFError, OSError):
                     raise self._died(_count_out_of_memory() > out_of_memory) from None
-                if kind == "result":
-                    return content
-                if kind == "error":
-                    raise rebuild_error(content)
+                if kind in ("result", "error"):
+                    return kind, content
                 if kind == "begun":
                     begun = time.monotonic()
                 elif on_report is not None:
@@ -105,19 +103,15 @@ class _Process(Worker):
 
     def kill(self) -> None:
         """End the process, which has nothing to save, with all that it started."""
-        self._kill_group()
-        self._process.wait()
-
-    def _kill_group(self) -> None:
-        """Kill the process and those that it started, such as simulators."""
         if self._process.returncode is None:  # so its number is not another one's
             with suppress(ProcessLookupError):
                 os.killpg(self.pid, signal.SIGKILL)
+        self._process.wait()
 
     def _died(self, out_of_memory: bool) -> WorkerLostError:
         """Describe how the process ended."""
-        self._kill_group()  # which changes nothing about how it ended
-        status = self._process.wait()
+        self.kill()  # which changes nothing about how it ended
+        status = self._process.returncode
         if status >= 0:
             return WorkerLostError(f"The worker ended with exit status {status}.", "crashed")
         name = signal.Signals(-status).name
@@ -129,7 +123,7 @@ class _Process(Worker):
         return WorkerLostError(f"The worker was killed ({name}).", "killed")
 
 
-#: Signals by which a process ends for a fault of its own.
+#: Signals by which a process ends by its fault.
 _CRASHES = (signal.SIGSEGV, signal.SIGABRT, signal.SIGFPE, signal.SIGILL, signal.SIGBUS)
 
 

@@ -11,7 +11,7 @@ from typing import Any, ClassVar
 
 from sdmbtl.checks import check_float
 from sdmbtl.errors import ExecutorError, MissingPackageError, WorkerLostError
-from sdmbtl.execution.base import Call, Listener, do_call, rebuild_error
+from sdmbtl.execution.base import Answer, Call, Listener, do_call
 from sdmbtl.execution.machine import single_thread_variables, worker_environment
 from sdmbtl.execution.pool import Worker, WorkerPool, out_of_time
 
@@ -122,7 +122,7 @@ class _Actor:
     def start(self) -> None:
         """Answer, and so tell that this runs."""
 
-    def do(self, call: Call) -> tuple[str, Any]:
+    def do(self, call: Call) -> Answer:
         """Do a task."""
         return do_call(call)
 
@@ -146,13 +146,11 @@ class _RayWorker(Worker):
                 raise WorkerLostError("The worker is not needed any more.", "killed")
         self._get(reference, None)
 
-    def do(self, call: Call, on_report: Listener | None) -> Any:
+    def do(self, call: Call, on_report: Listener | None) -> Answer:
         """Have a task done; see `Worker.do`. Nothing is reported."""
         del on_report
-        kind, content = self._get(self._actor.do.remote(call), self._time_limit)
-        if kind == "error":
-            raise rebuild_error(content)
-        return content
+        answer: Answer = self._get(self._actor.do.remote(call), self._time_limit)
+        return answer
 
     def kill(self) -> None:
         """End the process."""

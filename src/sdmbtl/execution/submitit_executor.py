@@ -12,7 +12,7 @@ from subprocess import CalledProcessError
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from sdmbtl.errors import ExecutorError, MissingPackageError, WorkerLostError
-from sdmbtl.execution.base import Call, Listener, do_call, rebuild_error
+from sdmbtl.execution.base import Answer, Call, Listener, do_call
 from sdmbtl.execution.machine import environment_variables, worker_environment
 from sdmbtl.execution.pool import Worker, WorkerPool
 
@@ -65,34 +65,22 @@ class SubmititExecutor(WorkerPool):
             )
         minutes = TIMEOUT_MIN if time_limit is None else math.ceil(time_limit / 60)
         given = {"timeout_min": minutes, "name": "sdmbtl", **parameters}
-        self._jobs = _make_submitit(Path(folder), cluster, given)
+        from submitit import AutoExecutor
+
+        shared = AutoExecutor._typed_parameters()
+        known = {n for n in given if n in shared or n.startswith(("slurm_", "local_"))}
+        named = {n if n in known else f"slurm_{n}": value for n, value in given.items()}
+        try:
+            self._jobs = AutoExecutor(Path(folder), cluster=cluster)
+            self._jobs.update_parameters(**named)
+        except (AssertionError, NameError, RuntimeError, TypeError, ValueError) as error:
+            raise ExecutorError(
+                f"submitit refuses these settings: {error} See the parameters of sbatch, and of "
+                "submitit's AutoExecutor."
+            ) from None
 
     def _make_worker(self) -> Worker:
         return _JobWorker(self._jobs)
-
-
-def _make_submitit(folder: Path, cluster: str | None, parameters: dict[str, Any]) -> AutoExecutor:
-    """Make submitit's executor.
-
-    Raises:
-        ExecutorError: If it refuses.
-    """
-    from submitit import AutoExecutor
-
-    shared = AutoExecutor._typed_parameters()
-    named = {
-        name if name in shared or name.startswith(("slurm_", "local_")) else f"slurm_{name}": value
-        for name, value in parameters.items()
-    }
-    try:
-        executor = AutoExecutor(folder, cluster=cluster)
-        executor.update_parameters(**named)
-    except (AssertionError, NameError, RuntimeError, TypeError, ValueError) as error:
-        raise ExecutorError(
-            f"submitit refuses these settings: {error} See the parameters of sbatch, and of "
-            "submitit's AutoExecutor."
-        ) from None
-    return executor
 
 
 class _JobWorker(Worker):
@@ -103,20 +91,28 @@ class _JobWorker(Worker):
 
     def __init__(self, jobs: AutoExecutor) -> None:
         self._jobs = jobs
-        self._job: Job[tuple[str, Any]] | None = None
+        self._job: Job[Answer] | None = None
         self._killed = threading.Event()
 
-    def do(self, call: Call, on_report: Listener | None) -> Any:
+    def do(self, call: Call, on_report: Listener | None) -> Answer:
         """Have a task done; see `Worker.do`. Nothing is reported."""
+        from submitit.core.utils import FailedSubmissionError
+
         del on_report
-        job = self._submit(call)
+        with _submission, environment_variables(worker_environment()):
+            if self._killed.is_set():
+                raise WorkerLostError("The job was cancelled.", "killed")
+            try:
+                self._job = job = self._jobs.submit(run_job, call)
+            except (OSError, FailedSubmissionError, CalledProcessError) as error:
+                raise ExecutorError(
+                    f"The job could not be submitted: {error} Everything recorded is kept. When "
+                    "the cluster takes jobs, do the same again."
+                ) from None
         while not job.done():
             if self._killed.wait(self.look_every):
                 raise WorkerLostError("The job was cancelled.", "killed")
-        kind, content = _take_result(job)
-        if kind == "error":
-            raise rebuild_error(content)
-        return content
+        return _take_result(job)
 
     def kill(self) -> None:
         """Cancel the job, if one runs."""
@@ -127,28 +123,9 @@ class _JobWorker(Worker):
                     self._job.cancel(check=False)
                 self._job = None
 
-    def _submit(self, call: Call) -> Job[tuple[str, Any]]:
-        from submitit.core.utils import FailedSubmissionError
 
-        with _submission, environment_variables(worker_environment()):
-            if self._killed.is_set():
-                raise WorkerLostError("The job was cancelled.", "killed")
-            try:
-                self._job = self._jobs.submit(run_job, call)
-            except (OSError, FailedSubmissionError, CalledProcessError) as error:
-                raise ExecutorError(
-                    f"The job could not be submitted: {error} Everything recorded is kept. When "
-                    "the cluster takes jobs, do the same again."
-                ) from None
-            return self._job
-
-
-def _take_result(job: Job[tuple[str, Any]]) -> tuple[str, Any]:
-    """Read the result of a job that has ended, and delete its files; the logs of a lost one stay.
-
-    Raises:
-        WorkerLostError: If there is none.
-    """
+def _take_result(job: Job[Answer]) -> Answer:
+    """Read the result of a job that has ended; delete its files, but for logs of a lost one."""
     from submitit.core.utils import UncompletedJobError
 
     paths = job.paths
@@ -169,7 +146,7 @@ def _take_result(job: Job[tuple[str, Any]]) -> tuple[str, Any]:
     return result
 
 
-def run_job(call: Call) -> tuple[str, Any]:
+def run_job(call: Call) -> Answer:
     """Do a task, in a job.
 
     submitit turns a preemption or the end of the time into an exception, which would look like an

@@ -6,7 +6,7 @@ Needs Pillow, which Matplotlib brings: `pip install 'sdmbtl[plots]'`.
 from __future__ import annotations
 
 import io
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import closing
 from itertools import zip_longest
 from pathlib import Path
@@ -77,34 +77,37 @@ def film_episode(
             total, step, is_over = total + reward, step + 1, terminated or truncated
 
 
-def film_side_by_side(episodes: Mapping[str, Iterable[Shot]]) -> Iterator[Picture]:
+def film_side_by_side(episodes: Mapping[str, Iterable[Shot]], caption: str) -> Iterator[Picture]:
     """Join pictures of several episodes; one that has ended keeps its last picture.
 
     Args:
         episodes: The moments of each, by the title above it.
+        caption: A line above all of them, such as the context.
     """
     last: dict[str, Shot] = {}
     for shots in zip_longest(*episodes.values()):
         now = dict(zip(episodes, shots, strict=True))
         last |= {title: shot for title, shot in now.items() if shot is not None}
-        yield _join([_write(title, shot, now[title] is None) for title, shot in last.items()])
+        parts = []
+        for title, shot in last.items():
+            ended, colour = (", ended", FADED) if now[title] is None else ("", INK)
+            below = f"return {shot.total:.4g}, step {shot.step}{ended}"
+            parts.append(_write(shot.picture, [title, below], colour))
+        yield _write(_join(parts), [caption])
 
 
-def _write(title: str, shot: Shot, has_ended: bool) -> Picture:
-    """Write a title and the return so far above a picture."""
-    height, width, _ = shot.picture.shape
-    image = Image.new("RGB", (width, height + 2 * LINE), PAPER)
-    image.paste(Image.fromarray(shot.picture), (0, 2 * LINE))
+def _write(picture: Picture, lines: Sequence[str], colour: tuple[int, int, int] = INK) -> Picture:
+    """Write lines above a picture; those that are too long are cut."""
+    height, width, _ = picture.shape
+    image = Image.new("RGB", (width, height + len(lines) * LINE), PAPER)
+    image.paste(Image.fromarray(picture), (0, len(lines) * LINE))
     font = ImageFont.load_default(LETTERS)
-    if font.getlength(title) > width - 2 * GAP:
-        while title and font.getlength(f"{title}…") > width - 2 * GAP:
-            title = title[:-1]
-        title = f"{title}…"
-    ended = ", ended" if has_ended else ""
-    lines = title, f"return {shot.total:.4g}, step {shot.step}{ended}"
     for number, line in enumerate(lines):
-        colour = FADED if has_ended else INK
-        ImageDraw.Draw(image).text((GAP, number * LINE + 3), line, colour, font)
+        kept = line
+        while kept and font.getlength(kept if kept == line else f"{kept}…") > width - 2 * GAP:
+            kept = kept[:-1]
+        text = kept if kept == line else f"{kept}…"
+        ImageDraw.Draw(image).text((GAP, number * LINE + 3), text, colour, font)
     return np.asarray(image)
 
 

@@ -8,7 +8,7 @@ import numpy as np
 from matplotlib.axes import Axes
 
 from sdmbtl.plots.colours import LINES
-from sdmbtl.plots.files import new_figure
+from sdmbtl.plots.files import label_ends, new_figure, plain
 from sdmbtl.plots.space_map import without_mathematics
 
 if TYPE_CHECKING:
@@ -22,9 +22,10 @@ def draw_comparison(comparison: Comparison, ax: Axes | None = None) -> Axes:
 
     Args:
         comparison: The methods.
-        ax: Where to draw; on a figure of its own if left out.
+        ax: Where to draw; on a new figure if left out.
     """
     axes = new_figure(SIZE).subplots() if ax is None else ax
+    unit, ends = 100 if comparison.is_share else 1, []
     for number, method in enumerate(comparison.methods):
         colour = LINES[number % len(LINES)]
         end = min(curve.cost[-1] for curve in method.curves)
@@ -32,18 +33,15 @@ def draw_comparison(comparison: Comparison, ax: Axes | None = None) -> Axes:
         costs = np.unique(np.concatenate([curve.cost for curve in method.curves]))
         costs = costs[(costs >= begin) & (costs <= end)]
         found = [method.at(cost) for cost in costs]
-        means = np.array([estimate.mean for estimate in found])
-        axes.step(
-            costs, means, where="post", color=colour, lw=2, label=without_mathematics(method.name)
-        )
-        axes.plot(costs, means, ".", color=colour)
-        widths = np.array([estimate.half_width for estimate in found])
+        means = unit * np.array([estimate.mean for estimate in found])
+        axes.step(costs, means, ".-", where="post", color=colour, lw=2)
+        ends.append((without_mathematics(method.name), costs[-1], means[-1], colour))
+        widths = unit * np.array([estimate.half_width for estimate in found])
         if np.isfinite(widths).all():
             low, high = means - widths, means + widths
             axes.fill_between(costs, low, high, step="post", color=colour, alpha=0.15, lw=0)
     axes.set_xlabel("environment steps" if comparison.unit == "steps" else "policies")
-    axes.set_ylabel("coverage" if comparison.is_share else "mean return")
-    axes.set_title(f"{comparison.targets} targets")
-    axes.spines[["top", "right"]].set_visible(False)
-    axes.legend(frameon=False, loc="lower right")
-    return axes
+    axes.set_ylabel("coverage (%)" if comparison.is_share else "mean return")
+    axes.set_title(f"{comparison.targets} tasks")
+    label_ends(axes, ends)
+    return plain(axes)

@@ -1,21 +1,30 @@
-"""Figures: new ones, and their files."""
+"""Figures: new ones, their files, and the parts they have in common."""
 
 from __future__ import annotations
 
 import io
+from collections.abc import Sequence
 from pathlib import Path
 
+import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
+from matplotlib.ticker import MaxNLocator
+from numpy.typing import NDArray
 
 from sdmbtl.errors import FigureError
 from sdmbtl.files import write_atomically
+from sdmbtl.palette import text_colour
+from sdmbtl.plots.colours import BLACK, GREY
 from sdmbtl.software import in_notebook
+from sdmbtl.wording import counted, coverage_text
 
 #: Dots per inch.
 RESOLUTION = 150
 #: Formats by the ending of a file.
 FORMATS = ("pdf", "png", "svg")
+#: Points between two labels at the ends of lines.
+LABEL_HEIGHT = 11.0
 
 
 def new_figure(size: tuple[float, float]) -> Figure:
@@ -43,3 +52,71 @@ def save_axes(axes: Axes, path: Path) -> None:
     drawn = io.BytesIO()
     figure.savefig(drawn, format=kind, dpi=RESOLUTION)
     write_atomically(path, drawn.getvalue())
+
+
+def plain(axes: Axes) -> Axes:
+    """Leave no frame but the axes."""
+    axes.spines[["top", "right"]].set_visible(False)
+    return axes
+
+
+def label_ends(axes: Axes, ends: Sequence[tuple[str, float, float, str]]) -> None:
+    """Write names at the ends of lines, moved apart.
+
+    Args:
+        axes: The axes, with all lines.
+        ends: Text, place (x, y) and colour of each.
+    """
+    low, high = axes.get_ylim()
+    tall = axes.bbox.height * 72 / axes.figure.dpi  # in points
+    ends = sorted(ends, key=lambda end: end[2])
+    at = [(y - low) / (high - low) * tall for _, _, y, _ in ends]
+    moved = at.copy()
+    for i in range(1, len(at)):
+        moved[i] = max(at[i], moved[i - 1] + LABEL_HEIGHT)
+    above = tall + LABEL_HEIGHT
+    for i in reversed(range(len(at))):
+        moved[i] = above = min(moved[i], above - LABEL_HEIGHT)
+    for (text, x, y, colour), place, drawn in zip(ends, at, moved, strict=True):
+        offset = (7, drawn - place)
+        name = axes.annotate(text, (x, y), offset, textcoords="offset points", va="center", size=8)
+        name.set(weight="bold", color=text_colour(colour))
+        name.set_bbox({"boxstyle": "round,pad=0.15", "fc": colour, "ec": "none"})
+
+
+def draw_levels(
+    axes: Axes,
+    at: NDArray[np.float64],
+    levels: NDArray[np.float64],
+    whole: NDArray[np.bool_],
+    *,
+    is_share: bool,
+) -> None:
+    """Draw the coverage with the first policies, or the mean best return.
+
+    Args:
+        axes: Where to draw.
+        at: (k,) places of the policies: their numbers, or steps.
+        levels: (k,) coverage from 0 to 1, or returns.
+        whole: (k,) whether a policy is a generalist, which is a square.
+        is_share: Whether the levels are coverage.
+    """
+    shown = 100 * levels if is_share else levels
+    axes.plot(at, shown, "-", color=BLACK, lw=1.2)
+    if whole.any():
+        axes.plot(at[whole], shown[whole], "s", ms=5, color=BLACK, label="generalist")
+    if not whole.all():
+        axes.plot(at[~whole], shown[~whole], "o", ms=5, mfc="white", mec=BLACK, label="specialist")
+    axes.legend(loc="upper left", fontsize=8, frameon=False)
+    axes.xaxis.set_major_locator(MaxNLocator(6, integer=True))
+    axes.set_ylabel("coverage (%)" if is_share else "mean best return")
+    if is_share:
+        covered = counted(len(levels), "policy covers", "policies cover")
+        axes.set_title(f"{covered} {coverage_text(levels[-1])}")
+    plain(axes)
+
+
+def draw_level(axes: Axes, level: float, name: str) -> None:
+    """Draw a level to compare with, its name at the right below it."""
+    axes.axhline(level, color=GREY, lw=1, ls=":")
+    axes.text(0.99, level, name, transform=axes.get_yaxis_transform(), ha="right", va="top", size=8)

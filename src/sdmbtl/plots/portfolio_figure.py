@@ -1,6 +1,6 @@
 """One figure of a portfolio: the best policy for each context, and the coverage.
 
-Everything is drawn on figures of its own, never through pyplot: nothing global is changed.
+Everything is drawn on new figures, never through pyplot: nothing global is changed.
 """
 
 from __future__ import annotations
@@ -9,15 +9,15 @@ import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.patches import Patch
-from matplotlib.ticker import MaxNLocator
 
 from sdmbtl.errors import PortfolioError
-from sdmbtl.palette import policy_colour
+from sdmbtl.palette import COLOURS, policy_colour
+from sdmbtl.plots.files import draw_levels
 from sdmbtl.plots.space_map import SpaceMap
 from sdmbtl.portfolio import Portfolio
 from sdmbtl.transfer import coverage_of, mean_of
 from sdmbtl.transfer.gaps import find_gaps
-from sdmbtl.wording import counted, coverage_text
+from sdmbtl.wording import counted
 
 #: At most this many slices of a grid stand side by side.
 MOST_SLICES = 4
@@ -31,7 +31,7 @@ def portfolio_figure(portfolio: Portfolio) -> Figure:
     values. The colour is the policy that
     serves a target; badly covered targets are hatched. Stars are the contexts and boxes the
     regions that these policies were trained on. Next to them, the coverage with the first
-    policies, or their mean best return, by environment steps where they are known.
+    policies, or their mean return, by training steps where they are known.
 
     Args:
         portfolio: The portfolio.
@@ -79,18 +79,19 @@ def portfolio_figure(portfolio: Portfolio) -> Figure:
 
 
 def _draw_legend(figure: Figure, found: SpaceMap) -> None:
-    """Name the policies of the whole space below the maps."""
-    whole = sorted(n for n in found.served if found.space.is_whole(found.sources[n]))
-    patches = [Patch(fc=policy_colour(n), ec="black", lw=0.6, label=f"{n}") for n in whole]
+    """Name the policies below the maps; those without a colour together."""
+    served = sorted(found.served)
+    names = {n: f"policy {n}" for n in served if n < len(COLOURS)}
+    grey = [str(n) for n in served if n >= len(COLOURS)]
+    if grey:
+        names[len(COLOURS)] = f"{', '.join(grey)}"
+    patches = [Patch(fc=policy_colour(n), ec="black", lw=0.6, label=s) for n, s in names.items()]
     patches += [Patch(fill=False, hatch="////", ec="grey", label="badly covered")]
-    title = "trained on the whole space:" if whole else None
     figure.legend(
         handles=patches,
-        title=title,
         ncols=len(patches),
         loc="outside lower left",
         fontsize=8,
-        title_fontsize=8,
         frameon=False,
     )
 
@@ -99,31 +100,15 @@ def _draw_curve(axes: Axes, portfolio: Portfolio) -> None:
     """Draw the coverage with the first policies, as measured; without a range, the mean return."""
     curve = np.fmax.accumulate(portfolio.means, axis=0)
     means = [mean_of(best, portfolio.space.weights) for best in curve]
-    shares = [100 * share for mean in means if (share := portfolio.share(mean)) is not None]
-    levels = np.array(shares or means)
+    shares = [share for mean in means if (share := portfolio.share(mean)) is not None]
     whole = np.array([portfolio.space.is_whole(m.source) for m in portfolio])
     taken = [m.source.steps for m in portfolio if m.source.steps is not None]
     parents = {member.source.parent for member in portfolio} - {None}
     # Where a parent was left out, its steps are not known.
     is_known = len(taken) == len(portfolio) and parents <= {m.id for m in portfolio}
-    steps = taken if is_known else None
-    at = np.arange(1, len(levels) + 1) if steps is None else np.cumsum(steps) / 1000
-    axes.plot(at, levels, "-", color="black", lw=1.2)
-    if whole.any():
-        axes.plot(at[whole], levels[whole], "s", ms=5, mfc="black", mec="black", label="generalist")
-        others = axes.plot(at[~whole], levels[~whole], "o", ms=5, mfc="white", mec="black")
-        others[0].set_label("specialist")
-        axes.legend(loc="lower right", fontsize=8, frameon=False)
-    else:
-        axes.plot(at, levels, "o", color="black", ms=3.5)
-    if steps is not None:
+    at = np.cumsum(taken) / 1000 if is_known else np.arange(1.0, len(portfolio) + 1)
+    draw_levels(axes, at, np.array(shares or means), whole, is_share=bool(shares))
+    axes.set_ylabel("expected coverage (%)" if shares else "expected mean return")
+    axes.set_xlabel("training steps (thousands)" if is_known else "policies")
+    if is_known:
         axes.set_xlim(left=0)
-    axes.xaxis.set_major_locator(MaxNLocator(5, integer=True))
-    unit = "policies" if steps is None else "environment steps (thousands)"
-    axes.set_xlabel(unit, fontsize=9)
-    axes.set_ylabel("coverage (%)" if shares else "mean best return", fontsize=9)
-    policies = counted(len(portfolio), "policy covers", "policies cover")
-    if shares:
-        axes.set_title(f"{policies} {coverage_text(shares[-1] / 100)}", fontsize=10)
-    axes.spines[["top", "right"]].set_visible(False)
-    axes.tick_params(labelsize=8)

@@ -10,6 +10,7 @@ from matplotlib.axes import Axes
 from matplotlib.colors import to_rgb
 from matplotlib.patches import Patch, Rectangle
 from matplotlib.patheffects import withStroke
+from matplotlib.ticker import LogLocator, NullLocator, StrMethodFormatter
 from numpy.typing import NDArray
 
 from sdmbtl.contexts import Categories, ContextSpace, Levels, Source
@@ -118,6 +119,10 @@ class SpaceMap:
                 )
             elif dimension is not None and dimension.scale == "log":
                 axes.set(**{f"{axis}scale": "log"})
+                drawn = axes.xaxis if axis == "x" else axes.yaxis
+                drawn.set_major_locator(LogLocator(subs=(1, 2, 5)))
+                drawn.set_major_formatter(StrMethodFormatter("{x:g}"))
+                drawn.set_minor_locator(NullLocator())
 
     def draw_legend(self, axes: Axes) -> None:
         """Name the colours of the policies that serve most targets, to the right."""
@@ -125,7 +130,7 @@ class SpaceMap:
         patches = [Patch(color=policy_colour(n), label=f"{n}: {count}") for n, count in most]
         axes.legend(
             handles=patches,
-            title="policy: targets",
+            title="policy: tasks",
             loc="upper left",
             bbox_to_anchor=(1.01, 1.0),
             fontsize=8,

@@ -1,24 +1,22 @@
-"""Figures of a study, each on axes of its own or on given ones.
+"""Figures of a study, each on new or given axes.
 
-Everything is drawn on figures of its own, never through pyplot: nothing global is changed.
+Everything is drawn on new figures, never through pyplot: nothing global is changed.
 """
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from matplotlib.axes import Axes
-from matplotlib.ticker import MaxNLocator
 from numpy.typing import NDArray
 
 from sdmbtl.checks import known_name
 from sdmbtl.errors import StudyError
-from sdmbtl.palette import policy_colour
-from sdmbtl.plots.colours import BLUE, GREY, MAP
-from sdmbtl.plots.files import new_figure
+from sdmbtl.palette import COLOURS, policy_colour
+from sdmbtl.plots.colours import BLACK, MAP
+from sdmbtl.plots.files import draw_level, draw_levels, label_ends, new_figure, plain
 from sdmbtl.plots.space_map import SpaceMap, draw_star
-from sdmbtl.wording import counted, coverage_text
 
 if TYPE_CHECKING:
     from sdmbtl.contexts import ContextLike, ContextSpace
@@ -47,37 +45,28 @@ class StudyPlots:
         """Draw the coverage with the first policies, or the mean best return.
 
         Args:
-            ax: Where to draw; on a figure of its own if left out.
+            ax: Where to draw; on a new figure if left out.
 
         Raises:
             StudyError: If no policy is finished.
         """
         snapshot, policies = self._finished()
-        axes = _axes(ax)
-        known = snapshot.known_span is not None
-        levels = [
-            100 * p.coverage if p.coverage is not None else p.performance or 0.0 for p in policies
-        ]
-        at = np.arange(1, len(policies) + 1)
-        axes.plot(at, levels, "o-", color=BLUE, ms=5)
+        axes, is_share = _axes(ax), snapshot.coverage is not None
+        levels = np.array([p.coverage if is_share else p.performance for p in policies])
+        whole = np.array([p.kind == "whole" for p in policies])
+        draw_levels(axes, np.arange(1.0, len(policies) + 1), levels, whole, is_share=is_share)
+        axes.set_xlabel("policies")
         single = snapshot.best_single
         if single is not None and len(policies) > 1:
             level = single.performance if single.coverage is None else 100 * single.coverage
-            axes.axhline(level, color=GREY, lw=1, ls=":")
-            axes.annotate(f"best single policy ({single.id})", (at[0], level), va="bottom", size=8)
-        axes.xaxis.set_major_locator(MaxNLocator(6, integer=True))
-        axes.set_xlabel("policies")
-        axes.set_ylabel("coverage (%)" if known else "mean best return")
-        covered = counted(len(policies), "policy covers", "policies cover")
-        if snapshot.coverage is not None:
-            axes.set_title(f"{covered} {coverage_text(snapshot.coverage)}")
-        return _plain(axes)
+            draw_level(axes, level, f"best single policy ({single.id})")
+        return axes
 
     def curves(self, ax: Axes | None = None) -> Axes:
         """Draw the learning curves: mean return on the training contexts against the steps.
 
         Args:
-            ax: Where to draw; on a figure of its own if left out.
+            ax: Where to draw; on a new figure if left out.
 
         Raises:
             StudyError: If there are none.
@@ -89,20 +78,21 @@ class StudyPlots:
                 "are trained here have one once they are trained."
             )
         axes = _axes(ax)
-        for number, curve in curves.items():
-            colour = policy_colour(number)
-            axes.plot(curve[:, 0], curve[:, 1], ".-", color=colour, label=f"policy {number}")
-            if len(curves) <= MOST_LABELLED:
-                axes.annotate(f" {number}", curve[-1], va="center", size=8, weight="bold")
+        for number, curve in curves.items():  # greys are thin
+            width = 1.8 if number < len(COLOURS) else 0.9
+            axes.plot(*curve.T, ".-"[len(curve) > 1 :], color=policy_colour(number), lw=width)
+        if len(curves) <= MOST_LABELLED:
+            ends = {n: (float(curve[-1, 0]), float(curve[-1, 1])) for n, curve in curves.items()}
+            label_ends(axes, [(f"{n}", x, y, policy_colour(n)) for n, (x, y) in ends.items()])
         axes.set_xlabel("environment steps")
         axes.set_ylabel("mean return where it is trained")
-        return _plain(axes)
+        return plain(axes)
 
     def rows(self, ax: Axes | None = None) -> Axes:
         """Draw every policy on every target, by the best return on each, as a heat map.
 
         Args:
-            ax: Where to draw; on a figure of its own if left out.
+            ax: Where to draw; on a new figure if left out.
 
         Raises:
             StudyError: If no policy is finished.
@@ -112,19 +102,14 @@ class StudyPlots:
         columns = np.argsort(returns.max(axis=0), kind="stable")
         axes = _axes(ax)
         low, high = self._study.return_range or (None, None)
-        image = axes.imshow(
-            returns[:, columns],
-            aspect="auto",
-            cmap=MAP,
-            vmin=low,
-            vmax=high,
-            interpolation="nearest",
-        )
+        shown = returns[:, columns]
+        look: dict[str, Any] = {"aspect": "auto", "interpolation": "nearest"}
+        image = axes.imshow(shown, cmap=MAP, vmin=low, vmax=high, **look)
         ids = [str(trial.id) for trial in self._study.trials if trial.row is not None]
-        shown = np.unique(np.linspace(0, len(ids) - 1, min(len(ids), 20)).round().astype(int))
-        axes.set_yticks(shown, [ids[i] for i in shown])
+        named = np.unique(np.linspace(0, len(ids) - 1, min(len(ids), 20)).round().astype(int))
+        axes.set_yticks(named, [ids[i] for i in named])
         axes.set_ylabel("policy")
-        axes.set_xlabel("targets by best return")
+        axes.set_xlabel("tasks, from the lowest best return to the highest")
         axes.figure.colorbar(image, ax=axes, label="return")
         return axes
 
@@ -142,7 +127,7 @@ class StudyPlots:
         list of targets a point for each.
 
         Args:
-            ax: Where to draw; on a figure of its own if left out.
+            ax: Where to draw; on a new figure if left out.
             x: The dimension across; of three or more the second if left out.
             y: The dimension up; of three or more the third if left out.
             at: The slice, by a context in it; that of the worst target if left out.
@@ -179,21 +164,23 @@ class StudyPlots:
         """Draw the returns of each policy over the only dimension, the best ones bold."""
         values = found.space.targets[:, 0]
         order = np.argsort(values)
-        low = np.nanmin(best) if best.size else 0.0
         finished = [trial.id for trial in self._study.trials if trial.row is not None]
-        for number, row in zip(finished, self._study.selector.expected_returns, strict=True):
-            if number in found.served:
-                label = f"policy {number}"
-                axes.plot(values[order], row[order], color=policy_colour(number), label=label)
-                low = min(low, float(row.min()))
-        axes.plot(values[order], best[order], color="black", lw=2.5, zorder=0, label="best")
+        rows = dict(zip(finished, self._study.selector.expected_returns, strict=True))
+        axes.plot(values[order], best[order], color=BLACK, lw=5)
+        for number in found.served:
+            axes.plot(values[order], rows[number][order], color=policy_colour(number), lw=1.8)
+        low = axes.get_ylim()[0]
         for number in found.served:
             if found.sources[number].is_point:
                 draw_star(axes, number, (found.sources[number].center[0], low))
         found.scale_axes(axes, 0)
         axes.set_xlabel(found.axis_name(0))
         axes.set_ylabel("return")
-        axes.legend(frameon=False, fontsize=8)
+        end = values[order[-1]]
+        ends = [(f"{n}", end, float(rows[n][order[-1]]), policy_colour(n)) for n in found.served]
+        label_ends(axes, ends)
+        axes.set_title("black: the best policy for each context", fontsize=10)
+        plain(axes)
 
     def _finished(self) -> tuple[StudySnapshot, list[PolicySnapshot]]:
         """Return the snapshot and its finished policies."""
@@ -226,13 +213,5 @@ def _map_axes(space: ContextSpace, x: str | None, y: str | None) -> tuple[int, i
 
 
 def _axes(given: Axes | None) -> Axes:
-    """The given axes, or those of a new figure."""
-    if given is not None:
-        return given
-    return new_figure(SIZE).add_subplot()
-
-
-def _plain(axes: Axes) -> Axes:
-    """No frame but the axes."""
-    axes.spines[["top", "right"]].set_visible(False)
-    return axes
+    """Return the given axes, or those of a new figure."""
+    return new_figure(SIZE).add_subplot() if given is None else given

@@ -1,4 +1,4 @@
-"""Actions as the numbers that a network learns from, and sees of its own last action."""
+"""Actions as the numbers that a network learns from, and its last action as an input."""
 
 from __future__ import annotations
 
@@ -38,6 +38,7 @@ class ActionCode:
         self._starts = np.zeros(0, np.int64)
         if isinstance(space, spaces.Box):
             low, high = (x.ravel().astype(np.float64) for x in (space.low, space.high))
+            # An entry that can only be one number has it by its bounds, whatever its code.
             bounded = np.isfinite(low) & np.isfinite(high) & (low < high)
             low, high = np.where(bounded, low, -1.0), np.where(bounded, high, 1.0)
             self.centre = ((low + high) / 2).astype(np.float32)
@@ -46,6 +47,17 @@ class ActionCode:
             first = np.cumsum((0, *self.sizes[:-1]))
             lowest = getattr(space, "start", 0)
             self._starts = first - np.ravel(lowest)
+
+    @property
+    def is_plain(self) -> bool:
+        """True if numbers are their own codes, or there are choices only."""
+        return bool((self.centre == 0).all() and (self.half_width == 1).all())
+
+    def decode(self, chosen: NDArray[Any]) -> Any:
+        """Actions of the space for (S, D) learned ones: codes of numbers, or possibilities."""
+        if self.sizes is None:
+            chosen = chosen * self.half_width + self.centre
+        return self.actions.to_space(chosen)
 
     def __call__(self, actions: Any) -> NDArray[np.float32]:
         """(..., K) codes of one action or of a batch of them, as the environment takes them."""

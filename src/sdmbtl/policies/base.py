@@ -102,12 +102,7 @@ class Policy(ABC):
 
 
 def policy_bytes(policy: Policy, notes: Mapping[str, Any] | None = None) -> bytes:
-    """A policy as the content of a file; the same policy and notes give the same bytes.
-
-    Args:
-        policy: The policy.
-        notes: Anything worth keeping with it, as JSON data: where it was trained, with what.
-    """
+    """A policy and notes, any JSON data, as the content of a file; equal ones give equal bytes."""
     safetensors = _import_safetensors()
     header = {
         "version": VERSION,
@@ -140,10 +135,6 @@ def load_policy(path: str | Path) -> Policy:
 def policy_from_bytes(content: bytes, source: str = "This") -> Policy:
     """Make a policy again from `policy_bytes`; nothing in it is executed.
 
-    Args:
-        content: Bytes of a policy file.
-        source: Name of the file, for messages.
-
     Raises:
         PolicyError: If it is damaged, or not a policy of this package.
         LimitError: If it is too large.
@@ -155,7 +146,10 @@ def policy_from_bytes(content: bytes, source: str = "This") -> Policy:
     module, _, name = _KINDS[kind].partition(":")
     policy_class: type[Policy] = getattr(import_module(module), name)
     try:
-        _check_finite(arrays)
+        for name, array in arrays.items():  # networks have numbers of 32 bits
+            with np.errstate(over="ignore"):
+                if not np.isfinite(array.astype(np.float32, copy=False)).all():
+                    raise PolicyError(f"{name!r} has numbers that are not finite")
         return policy_class.from_arrays(arrays, header["description"])
     except MISFITS as error:
         raise _damage_error(source, error) from None
@@ -193,20 +187,8 @@ def _read_content(content: bytes, source: str) -> tuple[dict[str, Any], dict[str
     return dict(header), arrays
 
 
-def _check_finite(arrays: Mapping[str, NDArray[Any]]) -> None:
-    """Refuse weights that are not numbers, or none of the 32 bits that networks have."""
-    with np.errstate(over="ignore"):
-        for name, array in arrays.items():
-            if not np.isfinite(array.astype(np.float32, copy=False)).all():
-                raise PolicyError(f"{name!r} has numbers that are not finite")
-
-
 def _import_safetensors() -> Any:
-    """The package that policy files are read and written with.
-
-    Raises:
-        MissingPackageError: If it is not installed.
-    """
+    """Import the package that policy files are read and written with."""
     try:
         import safetensors.numpy
     except ModuleNotFoundError as error:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from functools import partial
 from typing import TYPE_CHECKING, Any, NamedTuple, Self
 
 import numpy as np
@@ -168,18 +169,14 @@ class DistilledPolicy(Policy):
             PolicyError: If a shape does not fit.
             ContextError: If the network is told its context, and there is no state.
         """
-        x: Array = (
-            np.asarray(observation, np.float32)
-            if self.sees_context
-            else (self.flatten(observation))
-        )
+        # Observations with the context are vectors already.
+        flatten = partial(np.asarray, dtype=np.float32) if self.sees_context else self.flatten
+        x: Array = flatten(observation)
         if state is None:
             state = np.broadcast_to(self.start(), (*x.shape[:-1], self.state_size))
         state = np.asarray(state, np.float32)
-        if x.shape[-1:] != (self.observation_size,) or state.shape != (
-            *x.shape[:-1],
-            self.state_size,
-        ):
+        sizes = x.shape[-1:], state.shape
+        if sizes != ((self.observation_size,), (*x.shape[:-1], self.state_size)):
             raise PolicyError(
                 f"This policy takes observations of {self.observation_size} numbers and states of "
                 f"{self.state_size}, one each or a batch. Got shapes {x.shape} and {state.shape}."

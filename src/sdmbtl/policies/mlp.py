@@ -183,18 +183,9 @@ class MlpPolicy(Policy):
 
     def acting(self) -> MlpPolicy:
         """Return the policy without critic and statistics."""
-        return MlpPolicy(
-            self.weights,
-            self.biases,
-            self.shift,
-            self.scale,
-            self.bounds,
-            self.limit,
-            observation_space=self.observation_space,
-            action_space=self.action_space,
-            sees_context=self.sees_context,
-            image=self.image,
-        )
+        parts = ("weight", "bias", "shift", "scale")
+        kept = {name: array for name, array in self.arrays().items() if name.startswith(parts)}
+        return self.from_arrays(kept, self.description())
 
     def description(self) -> dict[str, Any]:
         """Return the number of layers, the bounds, spaces that are not plain, and what is seen."""

@@ -22,13 +22,7 @@ OPSET = 17
 
 
 class Actions(NamedTuple):
-    """Actions in a graph.
-
-    Attributes:
-        name: Name of the value.
-        kind: Type of its numbers.
-        shape: Shape of one action.
-    """
+    """Actions in a graph: name of the value, type of its numbers, shape of one action."""
 
     name: str
     kind: Any
@@ -36,11 +30,7 @@ class Actions(NamedTuple):
 
 
 class Graph:
-    """Nodes of an ONNX graph that is being made.
-
-    Raises:
-        MissingPackageError: If onnx is not installed.
-    """
+    """Nodes of an ONNX graph that is being made."""
 
     def __init__(self) -> None:
         try:
@@ -62,6 +52,10 @@ class Graph:
         self._nodes.append(self.onnx.helper.make_node(operator, names, [result], **attributes))
         return result
 
+    def part(self, value: str, first: int, end: int) -> str:
+        """Take entries of the last axis; returns the result's name."""
+        return self.apply("Slice", value, np.array([first]), np.array([end]), np.array([-1]))
+
     def _constant(self, value: Any) -> str:
         name = f"constant_{len(self._constants)}"
         self._constants.append(self.onnx.numpy_helper.from_array(np.asarray(value), name))
@@ -72,12 +66,7 @@ class Graph:
         inputs: Mapping[str, tuple[Any, int, str]],
         outputs: Mapping[str, Actions],
     ) -> bytes:
-        """Return the graph as the content of a file.
-
-        Args:
-            inputs: By name the type, the size of a row and a description.
-            outputs: By name the values.
-        """
+        """Return a file's content; each input is its type, the size of a row and a description."""
         helper = self.onnx.helper
         for name, value in outputs.items():
             self._nodes.append(helper.make_node("Identity", [value.name], [name]))
@@ -91,7 +80,7 @@ class Graph:
         ]
         graph = helper.make_graph(self._nodes, "policy", given, made, self._constants)
         opset = [helper.make_opsetid("", OPSET)]
-        # An old format of the file itself, which says what is needed for these operators.
+        # An old format of the file itself, enough for these operators.
         model = helper.make_model(graph, opset_imports=opset, ir_version=8, producer_name="sdmbtl")
         self.onnx.checker.check_model(model)
         content: bytes = model.SerializeToString()
@@ -176,9 +165,8 @@ def _add_convolutions(graph: Graph, policy: MlpPolicy, x: str) -> str:
 
     image = policy.image
     assert image is not None  # noqa: S101 (the caller has looked)
-    ends = np.array([image.size]), np.array([policy.observation_size])
-    seen = graph.apply("Slice", x, np.array([0]), ends[0], np.array([-1]))
-    others = graph.apply("Slice", x, *ends, np.array([-1]))
+    seen = graph.part(x, 0, image.size)
+    others = graph.part(x, image.size, policy.observation_size)
     height, width, channels = image.height, image.width, image.channels
     if image.channels_first:
         seen = graph.apply("Reshape", seen, np.array([-1, channels, height, width]))
@@ -231,26 +219,15 @@ def _add_choice(graph: Graph, space: Any, outputs: str) -> Actions:
 def _add_best(graph: Graph, sizes: list[int], outputs: str) -> list[str]:
     """Add the (n, 1) best possibility of each choice."""
     ends = np.cumsum(sizes)
-    return [
-        graph.apply(
-            "ArgMax",
-            graph.apply("Slice", outputs, np.array([end - size]), np.array([end]), np.array([-1])),
-            axis=-1,
-            keepdims=1,
-        )
-        for size, end in zip(sizes, ends, strict=True)
-    ]
+    parts = [graph.part(outputs, end - size, end) for size, end in zip(sizes, ends, strict=True)]
+    return [graph.apply("ArgMax", part, axis=-1, keepdims=1) for part in parts]
 
 
 def _add_memory(graph: Graph, policy: DistilledPolicy) -> str:
     """Add the recurrent unit; returns the name of its next (n, H) hidden numbers."""
     unit = policy.memory
     assert unit is not None  # noqa: S101 (the caller has looked)
-    size, total = unit.size, policy.state_size
-
-    def part(value: str, first: int, end: int) -> str:
-        return graph.apply("Slice", value, np.array([first]), np.array([end]), np.array([-1]))
-
+    size, total, part = unit.size, policy.state_size, graph.part
     before = part("state", 0, size)
     x = graph.apply("Concat", "observation", part("state", size, total), axis=-1)
     x = graph.apply("Mul", graph.apply("Sub", x, unit.shift), unit.scale)

@@ -19,7 +19,7 @@
 >>> choice = portfolio.choose({"length": 1.5})
 >>> choice.policy, 300 < choice.expected_return < 450, choice.is_target
 (1, True, False)
->>> portfolio.act({"length": 1.5}, [0.1, 0.0, 0.0, 0.0])
+>>> portfolio.policy_for({"length": 1.5}).act([0.1, 0.0, 0.0, 0.0])
 0
 """
 

@@ -56,9 +56,22 @@ def model_card(portfolio: Portfolio, repo_id: str) -> str:
     )
 
 
-def push(portfolio: Portfolio, repo_id: str, *, private: bool, api: Any = None) -> str:
-    """Upload a portfolio; see `Portfolio.push_to_hub`."""
-    api = _api() if api is None else api
+def push(portfolio: Portfolio, repo_id: str, *, private: bool = False, api: Any = None) -> str:
+    """Upload the portfolio and a model card to the Hugging Face Hub.
+
+    Args:
+        portfolio: The portfolio.
+        repo_id: "user/name" of the repository, which is made if it does not exist.
+        private: If a new repository is private.
+        api: A `huggingface_hub.HfApi`, if not the usual one.
+
+    Returns:
+        Address of the upload.
+
+    Raises:
+        MissingPackageError: If huggingface_hub is not installed.
+    """
+    api = usual_api() if api is None else api
     with TemporaryDirectory() as folder:
         portfolio.export(Path(folder) / "portfolio")
         card = Path(folder) / "portfolio" / "README.md"
@@ -74,14 +87,8 @@ def push(portfolio: Portfolio, repo_id: str, *, private: bool, api: Any = None) 
     return str(made)
 
 
-def pull(repo_id: str, folder: str, *, revision: str | None, api: Any = None) -> Path:
-    """Download a portfolio to a folder; see `Portfolio.load_from_hub`."""
-    api = _api() if api is None else api
-    # To a folder of its own: the cache has links, which a portfolio must not have.
-    return Path(api.snapshot_download(repo_id, revision=revision, local_dir=folder))
-
-
-def _api() -> Any:
+def usual_api() -> Any:
+    """Return the access to the Hub."""
     try:
         from huggingface_hub import HfApi
     except ModuleNotFoundError:

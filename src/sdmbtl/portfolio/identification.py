@@ -99,11 +99,7 @@ class Identification:
 
 
 def nearness(space: ContextSpace, known: Mapping[str, float]) -> NDArray[np.float64]:
-    """(N,) weights of the targets by their distance to known features, in grid steps.
-
-    Raises:
-        ContextError: If the space has no such dimension.
-    """
+    """(N,) weights of the targets by their distance to known features, in grid steps."""
     weights = np.ones(len(space))
     for name, value in known.items():
         known_name("dimension", name, space.names, error=ContextError)

@@ -103,7 +103,7 @@ def _add_interpolation(graph: Graph, column: str, knots: Any, units: Any) -> str
 
 def _add_choice(graph: Graph, portfolio: Portfolio, unit: str) -> str:
     """Add the (n,) place of the policy with the highest expected return."""
-    form = portfolio.model.kernel_sum()
+    form, returns = portfolio.model.fit, portfolio.model.returns
     within = graph.apply("Clip", unit, np.float64(0.0), np.float64(1.0))
     squares = graph.apply("ReduceSum", graph.apply("Mul", within, within), np.array([1]))
     across = graph.apply("MatMul", within, -2.0 * form.units.T)
@@ -111,7 +111,7 @@ def _add_choice(graph: Graph, portfolio: Portfolio, unit: str) -> str:
     away = graph.apply("Sqrt", graph.apply("Max", sums, np.float64(0.0)))
     near = graph.apply("Exp", graph.apply("Mul", away, np.float64(-1.0 / form.length)))
     means = graph.apply("Add", graph.apply("MatMul", near, form.weights.T), np.float64(form.center))
-    means = graph.apply("Clip", means, np.float64(form.low), np.float64(form.high))
+    means = graph.apply("Clip", means, np.nanmin(returns), np.nanmax(returns))
     rounded = graph.apply("Round", graph.apply("Div", means, np.float64(portfolio.tie_margin)))
     best = graph.apply("ArgMax", rounded, axis=1, keepdims=0)
     if not form.is_subset:

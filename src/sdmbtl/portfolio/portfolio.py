@@ -17,18 +17,17 @@ from numpy.typing import ArrayLike, NDArray
 from sdmbtl.checks import check_float, check_return_range, short_text
 from sdmbtl.contexts import ContextLike, ContextSpace, Source
 from sdmbtl.contexts.targets import SAME_CONTEXT
+from sdmbtl.contexts.weights import weighted_mean
 from sdmbtl.errors import PortfolioError
-from sdmbtl.markup import html_lines, html_table
 from sdmbtl.policies import Policy
 from sdmbtl.portfolio import hub, storage
-from sdmbtl.portfolio.covering import smallest_cover
 from sdmbtl.portfolio.identification import Identification, nearness
 from sdmbtl.portfolio.member import Actor, ContextPolicy, Member, checked_member
 from sdmbtl.selectors.choice import tie_margin
 from sdmbtl.transfer import ReturnModel, mean_of, mean_over_episodes, share_of_range
 from sdmbtl.transfer.return_model import continued_policies
 from sdmbtl.trust import refuse_untrusted
-from sdmbtl.wording import counted, coverage_text, figure
+from sdmbtl.wording import counted, coverage_text, figure, html_lines, html_table
 
 if TYPE_CHECKING:
     from sdmbtl.environments import ContextualEnv, EnvironmentFamily
@@ -38,8 +37,6 @@ if TYPE_CHECKING:
 
 #: Share of the returns to be expected that an interval holds.
 CONFIDENCE = 0.95
-#: Contexts whose choice `Portfolio.act` remembers.
-MOST_REMEMBERED = 4096
 #: Differences between episodes on the same target that show their variance.
 FEWEST_DEGREES = 16
 
@@ -111,7 +108,6 @@ class Portfolio:
             ids = [member.id for member in checked]
             raise PortfolioError(f"Policies need different ids. Got {ids}. Number them again.")
         self.members: tuple[Member, ...] = tuple(checked)
-        self._actors: dict[tuple[Any, ...], Actor] = {}
         place: dict[int | None, int] = {m.id: number for number, m in enumerate(checked)}
         parents = [place.get(m.source.parent, -1) for m in checked]
         self.model = ReturnModel(
@@ -139,11 +135,7 @@ class Portfolio:
         return self._by_id[member]
 
     def place(self, member: int) -> int:
-        """Return the place of a member in `members`.
-
-        Raises:
-            PortfolioError: If there is no such policy.
-        """
+        """Return the place of a member in `members`."""
         return self.members.index(self[member])
 
     # -- choosing ------------------------------------------------------------------------
@@ -185,47 +177,57 @@ class Portfolio:
             means, variances = self.model.means_at(within), self.model.variances_at(within)
         else:
             means, variances = self.model.on_targets(np.array([target]))
-        order = np.argsort(-self._rounded(means[:, 0]), kind="stable")
-        member, expected = self.members[order[0]], float(means[order[0], 0])
+        best = int(self._rounded(means[:, 0]).argmax())
         width = float(np.ptp(self.model.means)) if self._width is None else self._width
         beyond = width * (np.abs(unit - np.clip(unit, 0.0, 1.0)).sum() + jumps)
-        uncertainty = float(np.sqrt(variances[order[0], 0] + beyond**2))
+        return self._choice(
+            best,
+            means[:, 0],
+            float(np.sqrt(variances[best, 0] + beyond**2)),
+            self._reason(self.members[best], target, None if inside else vector),
+            is_target=target is not None,
+            inside=inside,
+        )
+
+    def weighted_choice(self, weights: NDArray[np.float64], place: int) -> Choice:
+        """Return the choice of the member at a place, for (N,) probabilities of the targets."""
+        means = self.means @ weights
+        spread = float(np.sqrt(weights @ (self.means[place] - means[place]) ** 2))
+        likely = int(np.count_nonzero(weights > 1 / len(weights)))
+        reason = (
+            f"By the probabilities of {counted(len(weights), 'target')}, of which {likely} "
+            "are more probable than usual."
+        )
+        return self._choice(place, means, spread, reason, is_target=False, inside=True)
+
+    def _choice(
+        self,
+        place: int,
+        means: NDArray[np.float64],
+        uncertainty: float,
+        reason: str,
+        *,
+        is_target: bool,
+        inside: bool,
+    ) -> Choice:
+        """Make the choice of the member at a place, with the (k,) expected returns of all."""
+        member, expected = self.members[place], float(means[place])
         low, high = self.return_range or (-math.inf, math.inf)
         margin = float(scipy.special.ndtri((1 + CONFIDENCE) / 2)) * uncertainty
+        interval = max(expected - margin, low), min(expected + margin, high)
         return Choice(
             policy=member.id,
             source=member.source,
             expected_return=expected,
             uncertainty=uncertainty,
-            interval=(
-                min(max(expected - margin, low), expected),
-                max(min(expected + margin, high), expected),
-            ),
-            is_target=target is not None,
+            interval=(min(interval[0], expected), max(interval[1], expected)),
+            is_target=is_target,
             inside=inside,
-            reason=self._reason(member, target, None if inside else vector),
-            ranking=tuple((self.members[i].id, float(means[i, 0])) for i in order),
-        )
-
-    def weighted_choice(self, weights: NDArray[np.float64], place: int) -> Choice:
-        """Return the choice of the member at a place, for (N,) probabilities of the targets."""
-        member, means = self.members[place], self.means @ weights
-        expected = float(means[place])
-        spread = float(np.sqrt(weights @ (self.means[place] - expected) ** 2))
-        margin = float(scipy.special.ndtri((1 + CONFIDENCE) / 2)) * spread
-        low, high = self.return_range or (-math.inf, math.inf)
-        likely = int(np.count_nonzero(weights > 1 / len(weights)))
-        return Choice(
-            policy=member.id,
-            source=member.source,
-            expected_return=expected,
-            uncertainty=spread,
-            interval=(max(expected - margin, low), min(expected + margin, high)),
-            is_target=False,
-            inside=True,
-            reason=f"By the probabilities of {counted(len(weights), 'target')}, of which {likely} "
-            "are more probable than usual.",
-            ranking=tuple((self.members[i].id, float(means[i])) for i in np.argsort(-means)),
+            reason=reason,
+            ranking=tuple(
+                (self.members[i].id, float(means[i]))
+                for i in np.argsort(-self._rounded(means), kind="stable")
+            ),
         )
 
     def identify(
@@ -279,43 +281,15 @@ class Portfolio:
         return policy
 
     def policy_for(self, context: ContextLike) -> Actor:
-        """Return the policy that acts in a context, on the plain observations of its environment.
-
-        Raises:
-            PortfolioError: If the policies were trained elsewhere, so that they are not here.
-        """
+        """Return the policy that acts in a context, on plain observations of its environment."""
         return self.actor(self.choose(context).policy, context)
 
     def actor(self, member: int, context: ContextLike) -> Actor:
-        """Return a member in a context, on the plain observations of its environment.
-
-        Raises:
-            PortfolioError: If it was trained elsewhere, so that it is not here.
-        """
+        """Return a member in a context, on the plain observations of its environment."""
         policy = self.policy(member)
         if not policy.sees_context and not policy.remembers:
             return policy
         return ContextPolicy(policy, self.space.to_unit(self.space.vector(context)))
-
-    def act(self, context: ContextLike, observation: ArrayLike) -> Any:
-        """Return the action in a context for one observation, or a batch of them.
-
-        The choice for a context is remembered.
-        """
-        values = context.items() if isinstance(context, Mapping) else np.asarray(context).tolist()
-        key = tuple(values)
-        actor = self._actors.get(key)
-        if actor is None:
-            actor = self.policy_for(context)
-            if isinstance(actor, ContextPolicy) and actor.policy.remembers:
-                raise PortfolioError(
-                    "The policy for this context has a memory, which act() cannot keep apart for "
-                    "each episode. Take policy_for(context), and call its reset() before each one."
-                )
-            if len(self._actors) >= MOST_REMEMBERED:
-                self._actors.clear()
-            self._actors[key] = actor
-        return actor.act(observation)
 
     def make_env(
         self, context: ContextLike, *, trust: bool = False, **options: Any
@@ -485,7 +459,7 @@ class Portfolio:
         return make_portfolio_onnx(self)
 
     def export(self, directory: str | Path) -> None:
-        """Write the portfolio to a directory of its own, completely or not at all.
+        """Write the portfolio to a directory, completely or not at all.
 
         An older portfolio there is replaced once the new one is on disk.
 
@@ -508,21 +482,7 @@ class Portfolio:
         space, members, settings = storage.read(Path(directory))
         return cls(space, members, **settings)
 
-    def push_to_hub(self, repo_id: str, *, private: bool = False, api: Any = None) -> str:
-        """Upload the portfolio and a model card to the Hugging Face Hub.
-
-        Args:
-            repo_id: "user/name" of the repository, which is made if it does not exist.
-            private: If a new repository is private.
-            api: A `huggingface_hub.HfApi`, if not the usual one.
-
-        Returns:
-            Address of the upload.
-
-        Raises:
-            MissingPackageError: If huggingface_hub is not installed.
-        """
-        return hub.push(self, repo_id, private=private, api=api)
+    push_to_hub = hub.push
 
     @classmethod
     def load_from_hub(cls, repo_id: str, *, revision: str | None = None, api: Any = None) -> Self:
@@ -537,8 +497,10 @@ class Portfolio:
             MissingPackageError: If huggingface_hub is not installed.
             PortfolioError: If something is damaged.
         """
+        api = hub.usual_api() if api is None else api
         with TemporaryDirectory() as folder:
-            return cls.load(hub.pull(repo_id, folder, revision=revision, api=api))
+            # To a new folder: the cache has links, which a portfolio must not have.
+            return cls.load(api.snapshot_download(repo_id, revision=revision, local_dir=folder))
 
     # -- helpers -------------------------------------------------------------------------
 
@@ -558,10 +520,7 @@ class Portfolio:
     @property
     def _settings(self) -> dict[str, Any]:
         """Return everything but space and members that a portfolio is made with."""
-        return {
-            "family": self.family,
-            "return_range": self.return_range,
-        }
+        return {"family": self.family, "return_range": self.return_range}
 
     def _reason(
         self, member: Member, target: int | None, outside: NDArray[np.float64] | None
@@ -586,10 +545,10 @@ class Portfolio:
 
     def _summary(self) -> str:
         share = self.share(self.mean_return)
-        coverage = "" if share is None else f"coverage {coverage_text(share)}, "
+        coverage = "expected " if share is None else f"expected coverage {coverage_text(share)}, "
         policies = counted(len(self), "policy", "policies")
         targets = counted(len(self.space), "target")
-        return f"{policies}, {targets}: {coverage}expected mean return {self.mean_return:.4g}"
+        return f"{policies}, {targets}: {coverage}mean return {self.mean_return:.4g}"
 
 
 def _episode_variance(returns: Sequence[NDArray[np.float64]]) -> float | None:
@@ -601,3 +560,35 @@ def _episode_variance(returns: Sequence[NDArray[np.float64]]) -> float | None:
         squares += float(np.nansum((several - np.nanmean(several, axis=1, keepdims=True)) ** 2))
         degrees += int((counts[counts > 1] - 1).sum())
     return squares / degrees if degrees >= FEWEST_DEGREES else None
+
+
+def smallest_cover(
+    means: NDArray[np.float64], allowed_loss: float, weights: NDArray[np.float64] | None = None
+) -> list[int]:
+    """Positions of few members whose best means lose no more than allowed, by greed.
+
+    The member that adds most is taken until the rest adds no more than is allowed to be lost;
+    then whoever has become superfluous is dropped.
+
+    Args:
+        means: (k, N) expected return of each member on each target.
+        allowed_loss: How much the mean over the targets of the best return may fall.
+        weights: (N,) importance of the targets; None if all are equally important.
+    """
+    full = means.max(axis=0)
+
+    def is_enough(positions: list[int]) -> bool:
+        lost = full - means[positions].max(axis=0)
+        return bool(weighted_mean(lost, weights) <= allowed_loss)
+
+    chosen = [int(weighted_mean(means, weights).argmax())]
+    while not is_enough(chosen):
+        gained = weighted_mean(np.maximum(means, means[chosen].max(axis=0)), weights)
+        # A gain may be too small for the sum; the same member again would help nothing.
+        gained[chosen] = -np.inf
+        chosen.append(int(gained.argmax()))
+    for position in list(chosen):
+        rest = [p for p in chosen if p != position]
+        if rest and is_enough(rest):
+            chosen = rest
+    return sorted(chosen)

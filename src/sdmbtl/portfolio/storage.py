@@ -40,17 +40,7 @@ _OWN_NAMES = re.compile(r"portfolio\.json|policies|returns-[0-9a-f]{16}\.npz|\..
 def write(
     directory: Path, space: ContextSpace, members: Sequence[Member], settings: Mapping[str, Any]
 ) -> None:
-    """Write a portfolio, in the place of an older one if there is one.
-
-    Args:
-        directory: The directory; its parents are made.
-        space: The context space.
-        members: The members.
-        settings: The other arguments of `Portfolio`, as JSON data.
-
-    Raises:
-        PortfolioError: If the directory holds anything but a portfolio.
-    """
+    """Write a portfolio, in the place of an older one if there is one."""
     directory = directory.resolve()
     old_files = _files_to_replace(directory)
     _inside(directory, POLICIES).mkdir(parents=True, exist_ok=True)

@@ -7,11 +7,11 @@ import threading
 from collections.abc import Hashable
 from http import HTTPStatus
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from sdmbtl.errors import SdmbtlError
 from sdmbtl.report.page import make_page
-from sdmbtl.report.study_data import study_data
+from sdmbtl.report.study_data import read_progress, study_data
 
 if TYPE_CHECKING:
     from sdmbtl.studies import Study
@@ -43,17 +43,22 @@ class LivePage:
         self._study = study
         self._lock = threading.Lock()
         self._seen: Hashable = None
+        self._data: dict[str, Any] = {}
+        self._progress: dict[str, Any] | None = None
         self._page = self._tag = ""
 
     def current(self) -> tuple[str, str]:
         """Return the page, and a tag that changes with it."""
         with self._lock:
             now = (self._study.store.data_version(), self._study.running_process)
+            progress = read_progress(self._study)
             if now != self._seen:
                 self._study.refresh()
-                self._page = make_page(study_data(self._study), live=True)
+                self._data = study_data(self._study)
+            if (now, progress) != (self._seen, self._progress):
+                self._page = make_page({**self._data, "progress": progress}, live=True)
                 self._tag = f'"{hashlib.sha256(self._page.encode()).hexdigest()[:32]}"'
-                self._seen = now
+                self._seen, self._progress = now, progress
             return self._page, self._tag
 
 
@@ -107,10 +112,10 @@ class _Handler(BaseHTTPRequestHandler):
                 self._send(HTTPStatus.OK, page, kind="text/html", ETag=tag)
 
     def _foreign(self) -> str | None:
-        """Say why a request is refused that another site may have caused; None for any other.
+        """Explain why a request is refused that another site may have caused; None for any other.
 
         A page of another site can have a browser ask for anything on this machine, also under a
-        name of its own that leads here.
+        name that leads here.
         """
         if self.headers.get("Host", "") not in self.server.hosts:
             return f"This page is at {self.server.url} and under no other name."
@@ -135,4 +140,4 @@ class _Handler(BaseHTTPRequestHandler):
         self.wfile.write(content)
 
     def log_message(self, *_: object) -> None:
-        """Say nothing: the terminal belongs to the command."""
+        """Print nothing: the terminal belongs to the command."""

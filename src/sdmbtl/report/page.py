@@ -14,14 +14,17 @@ from importlib.resources import files
 from typing import Any
 
 from sdmbtl import __version__
-from sdmbtl.palette import COLOURS, GREYS, policy_colour
+from sdmbtl.palette import COLOURS, GREYS, policy_colour, text_colour
 from sdmbtl.wording import counted, figure
 
 #: The scripts, in the order in which they are put together.
 SCRIPTS = ("dom", "scales", "lines", "targets", "map", "map_controls", "rows", "study", "start")
 _COLOURS = (*COLOURS, *GREYS)
 #: Data that the script draws figures from.
-DRAWN = ("space", "returns", "range_known", "rows", "gaps", "random", "best_single", "running")
+DRAWN = (
+    *("space", "returns", "range_known", "rows", "gaps", "random", "best_single", "running"),
+    "progress",
+)
 DRAWN_OF_POLICIES = (
     *("id", "status", "colour", "trained_on", "kind", "box", "expected_gain", "gain"),
     *("performance", "serves", "curve"),
@@ -39,7 +42,10 @@ def make_page(data: Mapping[str, Any], *, made: str | None = None, live: bool = 
         made: Date and time of the report, as text.
         live: Whether the page asks its server for news.
     """
-    rules = [f".c{n} {{ background: {colour}; }}\n" for n, colour in enumerate(_COLOURS)]
+    rules = [
+        f".c{n} {{ background: {colour}; color: {text_colour(colour)}; }}\n"
+        for n, colour in enumerate(_COLOURS)
+    ]
     style = _asset("page.css") + "".join(rules)
     script = "'use strict';\n(() => {\n" + "\n".join(_asset(f"{s}.js") for s in SCRIPTS) + "})();\n"
     by = ", ".join(filter(None, [f"Made by sdmbtl {__version__}", made]))
@@ -80,6 +86,7 @@ def _content(data: Mapping[str, Any]) -> str:
     parts = [
         f"<h1>{escape(data['title'])}</h1>",
         f'<p class="lead">{escape(_explanation(data))}</p>',
+        _progress(data["progress"]),
         f'<div class="tiles">{tiles}</div>' if tiles else "",
         _list(data["summary"], "summary"),
         '<div id="figures"></div>',
@@ -107,6 +114,14 @@ def _content(data: Mapping[str, Any]) -> str:
         f"{_folded('Versions', _definitions(data['versions']))}</section>"
     )
     return "\n".join(parts)
+
+
+def _progress(progress: Mapping[str, Any] | None) -> str:
+    """Return the policy in training: a bar, and a sentence."""
+    if progress is None:
+        return ""
+    bar = "" if progress["share"] is None else f'<progress value="{progress["share"]}"></progress>'
+    return f'<div class="now">{bar}<span>{escape(progress["text"])}</span></div>'
 
 
 def _explanation(data: Mapping[str, Any]) -> str:

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
+from sdmbtl.callbacks.live_file import LIVE_FILE
 from sdmbtl.contexts import ContextSpace, Dimension, Levels
 from sdmbtl.contexts.regions import unit_box
 from sdmbtl.json_data import as_json
@@ -50,6 +51,7 @@ def study_data(study: Study) -> dict[str, Any]:
         "summary": [*gap_lines(snapshot), *problem_lines(snapshot)],
         "details": detail_lines(snapshot),
         "running": snapshot.running_process is not None,
+        "progress": read_progress(study),
         "space": _space(study.space),
         "returns": snapshot.return_range or (None if covered is None else covered.returns),
         "range_known": known,
@@ -64,6 +66,24 @@ def study_data(study: Study) -> dict[str, Any]:
         "versions": snapshot.versions,
     }
     return {name: as_json(value) for name, value in data.items()}
+
+
+def read_progress(study: Study) -> dict[str, Any] | None:
+    """Read the policy in training that a run has written down; None if there is no run."""
+    if study.running_process is None:
+        return None
+    try:
+        found = json.loads((study.path / LIVE_FILE).read_text())
+        curve = tuple((int(steps), float(value)) for steps, value in found["curve"])
+        share = None if found["share"] is None else float(found["share"])
+        return {
+            "policy": int(found["policy"]),
+            "share": share,
+            "text": str(found["text"]),
+            "curve": _thinned(curve),
+        }
+    except (OSError, ValueError, TypeError, KeyError):  # a file of nobody, or of somebody else
+        return None
 
 
 def pack_rows(returns: NDArray[np.float64]) -> dict[str, Any]:

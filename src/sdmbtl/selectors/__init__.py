@@ -5,7 +5,7 @@ from sdmbtl.selectors.choice import best_target
 from sdmbtl.selectors.generalist_first_selector import GeneralistFirstSelector
 from sdmbtl.selectors.gp_selector import GPSelector
 from sdmbtl.selectors.history import History
-from sdmbtl.selectors.make import make_selector, register_selector, selector_names
+from sdmbtl.selectors.make import make_selector, selector_names
 from sdmbtl.selectors.mountain_selector import MountainSelector
 from sdmbtl.selectors.predictive_selector import PredictiveSelector
 from sdmbtl.selectors.random_selector import IndependentTraining, RandomSelector
@@ -28,6 +28,5 @@ __all__ = [
     "Trial",
     "best_target",
     "make_selector",
-    "register_selector",
     "selector_names",
 ]

@@ -76,7 +76,7 @@ class Selector(ABC):
         self.sampling = TargetSampling.of(sampling)
         self.history = History(space, self.seed)
 
-    # -- what a selector of your own implements --------------------------------------------
+    # -- methods that a selector implements -------------------------------------------------
 
     @abstractmethod
     def propose(self, history: History) -> Proposal:
@@ -164,12 +164,7 @@ class Selector(ABC):
         return forgotten
 
     def annotate(self, trial: TrialLike, /, **attributes: Any) -> Trial:
-        """Attach JSON data to a trial by name, such as the number of a job.
-
-        Raises:
-            UnknownTrialError: If the trial is unknown.
-            SelectorError: If an attribute is not JSON data.
-        """
+        """Attach JSON data to a trial by name, such as the number of a job."""
         annotated = self.find(trial).annotated(attributes)
         self.record(annotated)
         return annotated
@@ -220,16 +215,19 @@ class Selector(ABC):
                 "was reported, or tell its context with repeat=True if it was trained once more."
             )
         if found is None:
-            found = self._warm_start(self._as_source(trial))  # type: ignore[arg-type]
+            source = self._as_source(trial)  # type: ignore[arg-type]
+            if source.vector not in self.space:
+                raise ContextError(
+                    f"{self.space.context(source.vector)} lies outside the context space "
+                    f"{self.space.bounds}. Check its units, or make the space wider."
+                )
+            reported = Proposal(source, "reported", "Trained without being asked for.")
+            found = self._new_trial(self.history, reported)
         checked, own = self._checked_returns(found, row, status, source_return)
         return found.replaced(reason, status=status, row=checked, source_return=own)
 
     def find(self, trial: TrialLike) -> Trial:
-        """Return the recorded trial that a trial, its id, a source or a context stands for.
-
-        Raises:
-            UnknownTrialError: If there is none.
-        """
+        """Return the recorded trial that a trial, its id, a source or a context stands for."""
         found = self._find(trial, repeat=False)
         if found is None:
             raise UnknownTrialError(f"There is no trial on {short_text(trial)}.")
@@ -241,15 +239,6 @@ class Selector(ABC):
             self.history.record(trial)
 
     # -- what is known -----------------------------------------------------------------------
-
-    @property
-    def return_range(self) -> tuple[float, float] | None:
-        """Lowest and highest return there is, if known; see `History`."""
-        return self.history.return_range
-
-    @return_range.setter
-    def return_range(self, known: tuple[float, float] | None) -> None:
-        self.history.return_range = known
 
     @property
     def rows(self) -> ObservedRows:
@@ -293,11 +282,8 @@ class Selector(ABC):
         """(N,) id of the trial with the highest expected return; -1 before the first row."""
         if not len(self.rows):
             return np.full(len(self.space), -1, dtype=np.intp)
-        return np.asarray(self._ids_of_rows()[self.expected_returns.argmax(axis=0)])
-
-    def _ids_of_rows(self) -> NDArray[np.intp]:
-        """(k,) id of the trial of each row."""
-        return np.array([t.id for t in self.trials if t.row is not None], dtype=np.intp)
+        ids = np.array([t.id for t in self.trials if t.row is not None], dtype=np.intp)
+        return np.asarray(ids[self.expected_returns.argmax(axis=0)])
 
     @property
     def performance(self) -> float:
@@ -358,7 +344,7 @@ class Selector(ABC):
 
     def load_trials(self, trials: Iterable[Trial]) -> None:
         """Continue from these trials, in the order of their ids."""
-        self.history = History(self.space, self.seed, trials, self.return_range)
+        self.history = History(self.space, self.seed, trials, self.history.return_range)
 
     def _identity(self) -> dict[str, Any]:
         return {
@@ -381,7 +367,9 @@ class Selector(ABC):
 
     @cached_property
     def _sample(self) -> TargetSample | None:
-        return None if self.sampling is None else self.sampling.sample(self.space, self.seed)
+        if self.sampling is None or len(self.space) <= self.sampling.exact_up_to:
+            return None
+        return TargetSample(self.space, self.sampling.size, self.seed)
 
     def _seen(self) -> History:
         """Return what the selector computes with: the history, perhaps that of a sample."""
@@ -432,23 +420,8 @@ class Selector(ABC):
             numbers={name: float(value) for name, value in proposal.numbers.items()},
         )
 
-    def _warm_start(self, source: Source) -> Trial:
-        if source.vector not in self.space:
-            raise ContextError(
-                f"{self.space.context(source.vector)} lies outside the context space "
-                f"{self.space.bounds}. Check its units, or make the space wider."
-            )
-        proposal = Proposal(source, "reported", "Trained without being asked for.")
-        return self._new_trial(self.history, proposal)
-
     def _find(self, trial: TrialLike, *, repeat: bool, forgotten: bool = False) -> Trial | None:
-        """The trial a caller means; None for a context that is new, or trained once more.
-
-        Args:
-            trial: What was given.
-            repeat: Whether its context was trained once more.
-            forgotten: Whether it may be a forgotten one.
-        """
+        """The trial a caller means; None for a context that is new, or trained once more."""
         if isinstance(trial, Trial):
             found = self._by_id(trial.id)
             if found.source != trial.source:

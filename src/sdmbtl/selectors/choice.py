@@ -6,13 +6,12 @@ Ties break the same way on every machine.
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Literal, NamedTuple, get_args
+from typing import Literal, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from sdmbtl.contexts import Source
-from sdmbtl.errors import SelectorError
 from sdmbtl.selectors.history import History
 
 Sources = Literal["targets", "box"]
@@ -22,15 +21,6 @@ TIE = 1e-9
 #: The targets of this many parts of the sample are compared, those with the largest gains, and of
 #: all of them together at most this many.
 PARTS, MOST_TARGETS = 8, 1024
-
-
-def check_sources(sources: Sources) -> Sources:
-    """Check a selector's `sources` setting."""
-    if sources not in get_args(Sources):
-        raise SelectorError(
-            f"The 'sources' of a selector must be 'targets' or 'box'. Got {sources!r} instead."
-        )
-    return sources
 
 
 def best_target(
@@ -57,13 +47,7 @@ def tie_margin(values: NDArray[np.floating]) -> float:
 
 
 class SourceChoice(NamedTuple):
-    """A target to train on.
-
-    Attributes:
-        source: The target, as a source.
-        unit: (D,) the same in unit coordinates.
-        gain: Its expected gain.
-    """
+    """A target to train on."""
 
     source: Source
     unit: NDArray[np.float64]

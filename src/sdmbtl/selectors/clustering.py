@@ -14,7 +14,6 @@ from numpy.typing import NDArray
 
 from sdmbtl.contexts import ContextSpace
 from sdmbtl.selectors.acquisition import mean_improvement
-from sdmbtl.selectors.history import History
 from sdmbtl.transfer.gap import PIECE, SeparableGap
 
 #: A target belongs to a new centroid if it comes nearer by more than rounding.
@@ -25,16 +24,15 @@ class NearestDistances:
     """Distance of every target to the nearest centroid, and what another centroid would gain.
 
     Args:
-        space: The context space.
-        weights: (D,) weights of the L1 distance in unit coordinates.
+        space: The context space; distances are L1 in unit coordinates.
     """
 
-    def __init__(self, space: ContextSpace, weights: NDArray[np.float64]) -> None:
+    def __init__(self, space: ContextSpace) -> None:
         self.space = space
-        self.gap = SeparableGap.distance(space, weights)
+        self.gap = SeparableGap.distance(space, np.ones(space.n_units))
         self.centroids = np.empty((0, space.n_units))
         # Before the first centroid every target is farther away than any point of the box.
-        self.distances = np.full(len(space), float(weights.sum()) + 1.0)
+        self.distances = np.full(len(space), space.n_units + 1.0)
         self._gains: NDArray[np.float64] | None = None
         self._gain_distances = self.distances
 
@@ -42,11 +40,6 @@ class NearestDistances:
     def loss(self) -> float:
         """Mean distance of a target to its nearest centroid; infinite without any."""
         return float(self.space.mean(self.distances)) if len(self.centroids) else np.inf
-
-    def is_extended_by(self, history: History, centroids: NDArray[np.float64]) -> bool:
-        """Return whether `centroids` (k, D) are these, and perhaps some more."""
-        known = len(self.centroids)
-        return history.space is self.space and np.array_equal(centroids[:known], self.centroids)
 
     def extend(self, centroids: NDArray[np.float64]) -> None:
         """Add the centroids (k, D) beyond those known, in unit coordinates."""
@@ -71,11 +64,6 @@ class NearestDistances:
         """(m,) by how much the loss would fall with each point (m, D) as the next centroid."""
         nearer = self.gap.advantages(np.zeros(len(points)), -self.distances, points)
         return mean_improvement(nearer, len(points), self.space.weights)
-
-    def gain(self, point: NDArray[np.float64]) -> float:
-        """By how much the loss would fall with this point (D,) as the next centroid."""
-        nearer = self.distances + self.gap.change(point[None])[0]
-        return float(self.space.mean(np.maximum(nearer, 0.0)))
 
     def _lost_gains(self, changed: NDArray[np.intp]) -> NDArray[np.float64]:
         """(N,) what each target's gain has lost through the targets that are nearer now."""
@@ -104,10 +92,6 @@ class RestartSearch:
 
     From a given point the next one is determined, so starts that meet continue together, and a
     point is evaluated once, not once for each start.
-
-    Args:
-        nearest: The fixed centroids.
-        starts: (M,) indices of the targets to start from.
     """
 
     def __init__(self, nearest: NearestDistances, starts: NDArray[np.intp]) -> None:
@@ -116,26 +100,33 @@ class RestartSearch:
         self._steps: dict[bytes, tuple[float, NDArray[np.float64]]] = {}
         codes = [np.unique(column, return_inverse=True) for column in nearest.space.unit_targets.T]
         self._levels = [levels for levels, _ in codes]
-        self._membership = [_one_hot(code, len(levels)) for levels, code in codes]
+        #: For each dimension the (L, N) matrix of which target has which value.
+        self._membership = [
+            scipy.sparse.csr_array(
+                (np.ones(len(code)), (code.ravel(), np.arange(len(code)))),
+                shape=(len(levels), len(code)),
+            )
+            for levels, code in codes
+        ]
 
     def best_first(self) -> Iterator[tuple[NDArray[np.float64], float]]:
         """Yield the end points of all searches with their gains, best first."""
-        self._evaluate_all()
-        ends: dict[bytes, tuple[float, NDArray[np.float64]]] = {}
-        for start in self.starts:
-            point, gain = self._followed(start)
-            ends.setdefault(point.tobytes(), (gain, point))
-        order = sorted(ends.values(), key=_preference)
-        yield from ((point, gain) for gain, point in order)
-
-    def _evaluate_all(self) -> None:
-        """Evaluate every point that some search visits."""
         frontier = {point.tobytes(): point for point in self.starts}
-        while frontier:
+        while frontier:  # every point that some search visits
             gains, following = self._evaluated(np.array(list(frontier.values())))
             steps = zip(gains.tolist(), following, strict=True)
             self._steps.update(zip(frontier, steps, strict=True))
             frontier = {p.tobytes(): p for p in following if p.tobytes() not in self._steps}
+        ends: dict[bytes, tuple[float, NDArray[np.float64]]] = {}
+        for start in self.starts:
+            point, gain = self._followed(start)
+            ends.setdefault(point.tobytes(), (gain, point))
+        # Larger gain first; of equal ones the most central, then the first by coordinates.
+        order = sorted(
+            ends.values(),
+            key=lambda end: (-round(end[0], 9), round(np.abs(end[1] - 0.5).sum(), 9), *end[1]),
+        )
+        yield from ((point, gain) for gain, point in order)
 
     def _evaluated(
         self, points: NDArray[np.float64]
@@ -182,15 +173,3 @@ class RestartSearch:
             point, gain, after = after, next_gain, beyond
             visited.add(point.tobytes())
         return point, gain
-
-
-def _one_hot(codes: NDArray[np.intp], n_levels: int) -> scipy.sparse.csr_array:
-    """(L, N) sparse matrix: which target has which value."""
-    entries = (np.ones(len(codes)), (codes.ravel(), np.arange(len(codes))))
-    return scipy.sparse.csr_array(entries, shape=(n_levels, len(codes)))
-
-
-def _preference(end: tuple[float, NDArray[np.float64]]) -> tuple[float, ...]:
-    """Larger gain first; of equal ones the most central, then the first by coordinates."""
-    gain, point = end
-    return (-round(gain, 9), round(float(np.abs(point - 0.5).sum()), 9), *point.tolist())

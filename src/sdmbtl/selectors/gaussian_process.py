@@ -13,6 +13,8 @@ import numpy as np
 import scipy  # its parts are loaded when they are first used: importing this package stays fast
 from numpy.typing import NDArray
 
+from sdmbtl.transfer.return_model import squared_distances
+
 #: Added to the diagonal of the standardised kernel matrix, so that it stays invertible.
 JITTER = 1e-8
 
@@ -38,7 +40,7 @@ class GaussianProcess:
         spread = float(values.std())
         self._spread = spread if spread > 1e-12 * max(abs(self._center), 1e-300) else 0.0
         standard = (values - self._center) / (self._spread or 1.0)
-        squares = _squared_distances(points, points)
+        squares = squared_distances(points, points)
         self.log_parameters = _fit(squares, standard)
         variance, length, noise = np.exp(self.log_parameters)
         kernel = variance * np.exp(-0.5 * squares / length**2)
@@ -54,16 +56,9 @@ class GaussianProcess:
     def predict(
         self, points: NDArray[np.float64]
     ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-        """Posterior mean and standard deviation of the function itself, without noise.
-
-        Args:
-            points: (M, D) in unit coordinates.
-
-        Returns:
-            (M,) means and (M,) standard deviations, in the units of the observations.
-        """
+        """Posterior mean and standard deviation of the function itself, without noise."""
         variance, length, _ = np.exp(self.log_parameters)
-        cross = variance * np.exp(-0.5 * _squared_distances(self.points, points) / length**2)
+        cross = variance * np.exp(-0.5 * squared_distances(self.points, points) / length**2)
         mean = self._mean + self._weights @ cross
         explained = scipy.linalg.solve_triangular(
             self._factor, cross, lower=True, check_finite=False
@@ -134,9 +129,3 @@ def _constant_mean(inverse: NDArray[np.float64], values: NDArray[np.float64]) ->
     """Generalised least squares estimate of the constant mean."""
     row = inverse.sum(axis=0)
     return float(row @ values / row.sum())
-
-
-def _squared_distances(a: NDArray[np.float64], b: NDArray[np.float64]) -> NDArray[np.float64]:
-    """(len(a), len(b)) squared Euclidean distances."""
-    squares = (a**2).sum(axis=1)[:, None] + (b**2).sum(axis=1) - 2.0 * a @ b.T
-    return np.asarray(np.maximum(squares, 0.0))

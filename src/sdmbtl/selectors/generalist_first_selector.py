@@ -12,9 +12,9 @@ from sdmbtl.checks import check_bool, check_float, check_int, known_name
 from sdmbtl.contexts import USUAL_SAMPLING, ContextSpace, Source
 from sdmbtl.contexts.weights import weighted_mean
 from sdmbtl.errors import ExhaustedError, SelectorError
+from sdmbtl.selectors.acquisition import where_gained
 from sdmbtl.selectors.base import SamplingLike, Selector
 from sdmbtl.selectors.choice import tie_margin
-from sdmbtl.selectors.gain_location import where_gained
 from sdmbtl.selectors.history import History
 from sdmbtl.selectors.models.region_model import RegionModel, RegionRun
 from sdmbtl.selectors.trial import Proposal, Trial
@@ -65,11 +65,7 @@ class GeneralistFirstSelector(Selector):
             above 90 % of the range of returns.
         reported_parents: Let policies that were only reported be parents. A study that trains has
             no weights of those.
-        sampling: From how many targets on choices are computed on a sample of them, and how
-            large it is, also as its settings; None for all targets always.
-
-    Raises:
-        SelectorError: If a setting is not usable.
+        sampling: Sampling of very many targets, or its settings; None to compare all of them.
     """
 
     name: ClassVar[str] = "generalist-first"
@@ -97,6 +93,8 @@ class GeneralistFirstSelector(Selector):
             steps = check_int("steps", steps, low=1, error=SelectorError)
         known_name("sees_context", sees_context, ("never", "always", "both"), error=SelectorError)
         self.width, self.steps, self.sees_context = width, steps, sees_context
+        #: Steps of every run.
+        self._run_steps = None if steps is None else -(-steps // 2)
         self.objective = Objective.of(objective)
         self.reported_parents = check_bool(
             "reported_parents", reported_parents, error=SelectorError
@@ -144,17 +142,8 @@ class GeneralistFirstSelector(Selector):
         source = self.space.whole(blind[0].id, self._run_steps, sees_context=True)
         return Proposal(source, "generalist", "It continues and sees its context from now on.")
 
-    @property
-    def _run_steps(self) -> int | None:
-        """Steps of every run."""
-        return None if self.steps is None else -(-self.steps // 2)
-
     def _largest_gain(self, history: History, best: NDArray[np.float64]) -> _Candidate:
-        """Return the candidate with the largest expected gain.
-
-        Raises:
-            ExhaustedError: If every source has been proposed.
-        """
+        """Return the candidate with the largest expected gain."""
         candidates = self._continued(history, best)
         specialist = self._best_specialist(history, best)
         if specialist is not None:
@@ -172,9 +161,13 @@ class GeneralistFirstSelector(Selector):
         for trial in latest.values():
             source = self.space.whole(trial.id, self._run_steps, trial.source.sees_context)
             if not history.is_taken(source):
-                share = self.model.share_of_whole(
-                    [run for number, run in runs.items() if self._same_line(history, number, trial)]
-                )
+                of_kind = [
+                    run
+                    for number, run in runs.items()
+                    if self._is_whole(history.trials[number])
+                    and history.trials[number].source.sees_context == trial.source.sees_context
+                ]
+                share = self.model.share_of_whole(of_kind)
                 row = history.expected_returns[history.row_of(trial.id)]
                 after = row + share * np.maximum(ceiling - row, 0.0)
                 rise = np.maximum(after - best, 0.0)
@@ -310,11 +303,6 @@ class GeneralistFirstSelector(Selector):
         """Return whether a policy is for the whole space, and was not chosen as a specialist."""
         return trial.strategy != "specialist" and self.space.is_whole(trial.source)
 
-    def _same_line(self, history: History, number: int, trial: Trial) -> bool:
-        """Return whether a run is a policy for the whole space of the same kind as another."""
-        run = history.trials[number]
-        return self._is_whole(run) and run.source.sees_context == trial.source.sees_context
-
     def _parents(self, history: History) -> list[Trial]:
         """Finished trials whose policies can be the start of others."""
         return [
@@ -324,14 +312,7 @@ class GeneralistFirstSelector(Selector):
         ]
 
     def remaining_gain(self, policies: int = 3) -> float | None:
-        """Forecast how much the mean best return will rise by some more policies.
-
-        Args:
-            policies: Number of further policies, pending ones not counted.
-
-        Returns:
-            The rise, None while too little is known: before the third row.
-        """
+        """Forecast how much the mean best return will rise by some more policies."""
         policies = check_int("policies", policies, low=1, error=SelectorError)
         seen = self._seen()
         if len(seen.rows) < 3:

@@ -16,7 +16,7 @@ from sdmbtl.selectors.choice import SourceChoice, best_target, refine_choice
 from sdmbtl.selectors.gaussian_process import GaussianProcess
 from sdmbtl.selectors.history import History
 from sdmbtl.selectors.trial import Proposal
-from sdmbtl.transfer import ObservedRows, SeparableGap
+from sdmbtl.transfer import SeparableGap
 from sdmbtl.transfer.slopes import RunningPairSums, SlopeMethod
 from sdmbtl.wording import rise_in_words
 
@@ -46,8 +46,7 @@ class GPSelector(Selector):
             modelled ones (the original MBTL).
         slopes: How the gap's slopes are learned: "return" as in the paper, "relative" or
             "within" as described in `sdmbtl.transfer.slopes`, or "fixed" (the original MBTL).
-        sampling: From how many targets on choices are computed on a sample of them, and how
-            large it is, also as its settings; None for all targets always.
+        sampling: Sampling of very many targets, or its settings; None to compare all of them.
     """
 
     name: ClassVar[str] = "gp-mbtl"
@@ -81,7 +80,13 @@ class GPSelector(Selector):
         rows = history.rows
         if not len(rows):
             return self._without_rows(history)
-        gap = self._gap(rows)
+        if self.slopes == "fixed":
+            width = float(np.nanmax(rows.returns) - np.nanmin(rows.returns))
+            fall = -FIXED_SLOPE * width * self.space.steps
+            gap = SeparableGap(rows.space, fall, fall)
+        else:
+            slopes = self._sums.slopes(rows, self.slopes)
+            gap = SeparableGap(rows.space, slopes.left, slopes.right)
         known = ~np.isnan(rows.source_returns)
         if known.sum() < FIRST_ROUNDS:
             own = rows.source_returns[known] if known.any() else rows.best
@@ -155,24 +160,10 @@ class GPSelector(Selector):
             numbers={"best": float(best[index])},
         )
 
-    def _gap(self, rows: ObservedRows) -> SeparableGap:
-        if self.slopes == "fixed":
-            width = float(np.nanmax(rows.returns) - np.nanmin(rows.returns))
-            fall = -FIXED_SLOPE * width * self.space.steps
-            return SeparableGap(rows.space, fall, fall)
-        slopes = self._sums.slopes(rows, self.slopes)
-        return SeparableGap(rows.space, slopes.left, slopes.right)
-
     def _best_so_far(
         self, history: History, gap: SeparableGap, level: NDArray[np.float64]
     ) -> NDArray[np.float64]:
-        """(N,) what each target has, including the predictions for pending training runs.
-
-        Args:
-            history: The history.
-            gap: The modelled gap.
-            level: (N,) modelled training performance of each target.
-        """
+        """(N,) what each target has, including the predictions for pending training runs."""
         rows = history.rows
         if self.best == "modelled":
             known = ~np.isnan(rows.source_returns)

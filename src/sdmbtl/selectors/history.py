@@ -111,13 +111,7 @@ class History:
     def model_with(
         self, trial: Trial, row: NDArray[np.float64], episodes: NDArray[np.intp]
     ) -> tuple[ReturnModel, int]:
-        """Return the model of all returns and those of one more policy, and the number of that.
-
-        Args:
-            trial: Its trial.
-            row: (N,) its mean returns so far, NaN where no episode was played.
-            episodes: (N,) number of episodes behind each.
-        """
+        """Return the model of all returns and those of one more policy, and the number of that."""
         finished = [t for t in self._trials if t.row is not None and t.id < trial.id]
         finished.append(trial.updated(row=row, episodes=episodes))
         return self._model_of(finished), len(finished) - 1
@@ -127,11 +121,7 @@ class History:
         return sum(t.row is not None for t in self._trials[:number])
 
     def on_sample(self, sample: TargetSample | None) -> History:
-        """The same history on the targets of a sample; itself without one.
-
-        Args:
-            sample: Targets that stand for those of this history's space.
-        """
+        """The same history on the targets of a sample; itself without one."""
         if sample is None:
             return self
         if self._sampled is None or self._sampled[0].sample is not sample:
@@ -153,12 +143,7 @@ class History:
         return self.return_range or (float(np.nanmin(returns)), float(np.nanmax(returns)))
 
     def bound_gain(self, gain: float, before: float) -> float:
-        """A forecast of a gain, not more than the highest return leaves.
-
-        Args:
-            gain: The forecast.
-            before: The mean best return that it is added to.
-        """
+        """A forecast of a gain, not more than the highest return leaves."""
         if self.return_range is None:
             return gain
         return min(gain, max(self.return_range[1] - before, 0.0))
@@ -183,11 +168,7 @@ class History:
         return any(trial.is_taken for trial in self.with_source(source))
 
     def free_targets(self) -> NDArray[np.bool_]:
-        """(N,) which targets may still be proposed as points; regions around them do not count.
-
-        Raises:
-            ExhaustedError: If none is left.
-        """
+        """(N,) which targets may still be proposed as points; regions around them do not count."""
         free = np.ones(len(self.space), dtype=np.bool_)
         for trial in self._trials:
             if trial.is_taken and trial.index is not None:

@@ -61,18 +61,6 @@ def selector_names() -> tuple[str, ...]:
     return tuple(dict.fromkeys([AUTO, *_FACTORIES, *installed("selectors")]))
 
 
-def register_selector(name: str, factory: SelectorFactory) -> None:
-    """Make a selector of your own known by name.
-
-    Args:
-        name: A new name.
-        factory: Called as `factory(space, seed=seed, **options)`.
-    """
-    if name in selector_names():
-        raise SelectorError(f"There is a selector {name!r} already. Choose another name.")
-    _FACTORIES[name] = factory
-
-
 def split_options(name: str) -> tuple[str, dict[str, Any]]:
     """Split a name that carries options, "name?key=value&key=value"; values are JSON or texts.
 

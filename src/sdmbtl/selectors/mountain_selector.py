@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-from typing import Any, ClassVar
+from typing import Any, ClassVar, get_args
 
 import numpy as np
 from numpy.typing import NDArray
 
-from sdmbtl.checks import check_int
+from sdmbtl.checks import check_int, known_name
 from sdmbtl.contexts import USUAL_SAMPLING, ContextSpace, Source
 from sdmbtl.errors import SelectorError
 from sdmbtl.selectors.base import SamplingLike, Selector
-from sdmbtl.selectors.choice import Sources, best_target, check_sources, refine_choice
+from sdmbtl.selectors.choice import Sources, best_target, refine_choice
 from sdmbtl.selectors.clustering import NearestDistances, RestartSearch
 from sdmbtl.selectors.history import History
 from sdmbtl.selectors.trial import Proposal
@@ -32,8 +32,7 @@ class MountainSelector(Selector):
         seed: Seed of the choice of restarts, if not every target starts one.
         sources: "targets", or "box" for any point of the box around them.
         restarts: M, the number of targets that start a search in the box; all if left out.
-        sampling: From how many targets on choices are computed on a sample of them, and how
-            large it is, also as its settings; None for all targets always.
+        sampling: Sampling of very many targets, or its settings; None to compare all of them.
     """
 
     name: ClassVar[str] = "m-mbtl"
@@ -48,12 +47,11 @@ class MountainSelector(Selector):
         sampling: SamplingLike | None = USUAL_SAMPLING,
     ) -> None:
         super().__init__(space, seed=seed, sampling=sampling)
-        self.sources = check_sources(sources)
-        self.restarts = (
-            None
-            if restarts is None
-            else check_int("restarts", restarts, low=1, error=SelectorError)
-        )
+        known_name("sources", sources, get_args(Sources), error=SelectorError)
+        self.sources = sources
+        self.restarts = restarts
+        if restarts is not None:
+            self.restarts = check_int("restarts", restarts, low=1, error=SelectorError)
         self._nearest: NearestDistances | None = None
 
     def settings(self) -> dict[str, Any]:
@@ -63,7 +61,16 @@ class MountainSelector(Selector):
     def propose(self, history: History) -> Proposal:
         """Choose the source that most reduces the clustering loss."""
         free = history.free_targets()
-        nearest = self._nearest_distances(history)
+        centroids, nearest = history.covering, self._nearest
+        known = 0 if nearest is None else len(nearest.centroids)
+        if (
+            nearest is None
+            or nearest.space is not history.space
+            or not np.array_equal(centroids[:known], nearest.centroids)
+        ):
+            nearest = NearestDistances(history.space)
+        nearest.extend(centroids)
+        self._nearest = nearest
         before = nearest.loss
         source, gain = (
             self._best_target(nearest, free, history)
@@ -79,16 +86,6 @@ class MountainSelector(Selector):
         numbers = {"distance_reduction": gain} if np.isfinite(before) else {}
         return Proposal(Source.at(source), self.name, reason, numbers=numbers)
 
-    def _nearest_distances(self, history: History) -> NearestDistances:
-        """The distances to the sources so far, extended by what is new."""
-        centroids = history.covering
-        known = self._nearest
-        if known is None or not known.is_extended_by(history, centroids):
-            known = NearestDistances(history.space, np.ones(history.space.n_units))
-        known.extend(centroids)
-        self._nearest = known
-        return known
-
     def _best_target(
         self, nearest: NearestDistances, free: NDArray[np.bool_], history: History
     ) -> tuple[NDArray[np.float64], float]:
@@ -97,24 +94,21 @@ class MountainSelector(Selector):
         if finer is not None:
             return finer.source.vector, finer.gain
         index = best_target(gains, free, nearest.space.tie_rank)
-        return nearest.space.targets[index], nearest.gain(nearest.space.unit_targets[index])
+        gain = nearest.gains(nearest.space.unit_targets[index][None])[0]
+        return nearest.space.targets[index], float(gain)
 
     def _best_point(
         self, nearest: NearestDistances, free: NDArray[np.bool_], history: History
     ) -> tuple[NDArray[np.float64], float]:
-        for point, gain in RestartSearch(nearest, self._starts(history)).best_first():
+        starts = np.arange(len(history.space))
+        if self.restarts is not None and self.restarts < len(starts):  # the same in every round
+            rng = np.random.default_rng(np.random.SeedSequence(history.seed))
+            starts = np.sort(rng.choice(len(starts), size=self.restarts, replace=False))
+        for point, gain in RestartSearch(nearest, starts).best_first():
             source = nearest.space.snap(point)
             if not nearest.space.is_box:
-                gain = nearest.gain(nearest.space.to_unit(source))
+                gain = float(nearest.gains(nearest.space.to_unit(source)[None])[0])
             if gain > 0 and not history.is_taken(Source.at(source)):
                 return source, gain
         # Nothing in the box helps any more: what is left are targets without a policy.
         return self._best_target(nearest, free, history)
-
-    def _starts(self, history: History) -> NDArray[np.intp]:
-        """(M,) targets that start a search, the same in every round."""
-        n = len(history.space)
-        if self.restarts is None or self.restarts >= n:
-            return np.arange(n)
-        rng = np.random.default_rng(np.random.SeedSequence(history.seed))
-        return np.sort(rng.choice(n, size=self.restarts, replace=False))

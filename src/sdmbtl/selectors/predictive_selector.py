@@ -9,11 +9,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sdmbtl.checks import check_int, short_text
-from sdmbtl.contexts import USUAL_SAMPLING, ContextLike, ContextSpace, Source, TargetSample
+from sdmbtl.contexts import USUAL_SAMPLING, ContextLike, ContextSpace, TargetSample
 from sdmbtl.errors import ExhaustedError, ModelError, SelectorError
+from sdmbtl.selectors.acquisition import where_gained
 from sdmbtl.selectors.base import SamplingLike, Selector
 from sdmbtl.selectors.choice import best_target, refine_choice
-from sdmbtl.selectors.gain_location import where_gained
 from sdmbtl.selectors.history import History
 from sdmbtl.selectors.models.mixture import MODELS, ModelMixture
 from sdmbtl.selectors.models.model import KnownRows, RowModel
@@ -37,8 +37,7 @@ class PredictiveSelector(Selector):
         space: The context space.
         seed: Seed of the random choices.
         models: The models, or their names; plateau and linear gap if left out.
-        sampling: From how many targets on choices are computed on a sample of them, and how
-            large it is, also as its settings; None for all targets always.
+        sampling: Sampling of very many targets, or its settings; None to compare all of them.
     """
 
     name: ClassVar[str] = "predictive"
@@ -71,7 +70,11 @@ class PredictiveSelector(Selector):
         if not self._watch(history):
             return self._first_choice.propose(history)
         best = self._expected_best(history)
-        source, unit = self._best_source(history, best, free)
+        gains, index = self._compare_sources(history, best, free)
+        source, unit = history.space.source(index), history.space.unit_targets[index]
+        finer = refine_choice(history, gains, lambda units: self.mixture.gains(units, best))
+        if finer is not None:
+            source, unit = finer.source, finer.unit
         improvement = self.mixture.improvement(unit, best)
         expected = self._forecast(float(history.space.mean(improvement)), best, history)
         where = where_gained(improvement, history.space.unit_targets, self.space.unit_names)
@@ -102,16 +105,6 @@ class PredictiveSelector(Selector):
             best = best + self.mixture.improvement(source, best)
         return best
 
-    def _best_source(
-        self, history: History, best: NDArray[np.float64], free: NDArray[np.bool_]
-    ) -> tuple[Source, NDArray[np.float64]]:
-        """The source with the largest expected gain, and its (D,) unit coordinates."""
-        gains, index = self._compare_sources(history, best, free)
-        finer = refine_choice(history, gains, lambda units: self.mixture.gains(units, best))
-        if finer is not None:
-            return finer.source, finer.unit
-        return history.space.source(index), history.space.unit_targets[index]
-
     def _compare_sources(
         self, history: History, best: NDArray[np.float64], free: NDArray[np.bool_]
     ) -> tuple[NDArray[np.float64], int]:
@@ -136,11 +129,6 @@ class PredictiveSelector(Selector):
 
         Expectations are multiplied by the share of them that was realised so far, but raised to no
         more than what brings every target to the largest return seen.
-
-        Args:
-            gain: The rise that the models expect.
-            best: (N,) best returns that it is added to.
-            history: The history.
         """
         before, returns = float(history.space.mean(best)), history.expected_returns
         room = float(returns.max()) - before
@@ -180,17 +168,11 @@ class PredictiveSelector(Selector):
         """
         if not self._watch(self._seen()):
             return []
-        return [int(number) for number in self._ids_of_rows()[self.mixture.failed]]
+        finished = [trial.id for trial in self.trials if trial.row is not None]
+        return [number for number, f in zip(finished, self.mixture.failed, strict=True) if f]
 
     def remaining_gain(self, policies: int = 3) -> float | None:
-        """Forecast how much the mean best return will rise by some more policies.
-
-        Args:
-            policies: Number of further policies, pending ones not counted.
-
-        Returns:
-            The rise, None while too little is known: before the third row.
-        """
+        """Forecast how much the mean best return will rise by some more policies."""
         policies = check_int("policies", policies, low=1, error=SelectorError)
         seen = self._seen()
         if not self._watch(seen) or len(seen.rows) < 3:

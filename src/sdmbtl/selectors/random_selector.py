@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from typing import Any, ClassVar
+from typing import Any, ClassVar, get_args
 
 import numpy as np
 
+from sdmbtl.checks import known_name
 from sdmbtl.contexts import ContextSpace, Source
+from sdmbtl.errors import SelectorError
 from sdmbtl.selectors.base import Selector
-from sdmbtl.selectors.choice import Sources, check_sources
+from sdmbtl.selectors.choice import Sources
 from sdmbtl.selectors.history import History
 from sdmbtl.selectors.trial import Proposal
 
@@ -26,7 +28,8 @@ class RandomSelector(Selector):
 
     def __init__(self, space: ContextSpace, *, seed: int = 0, sources: Sources = "targets") -> None:
         super().__init__(space, seed=seed)
-        self.sources = check_sources(sources)
+        known_name("sources", sources, get_args(Sources), error=SelectorError)
+        self.sources = sources
 
     def settings(self) -> dict[str, Any]:
         """Every setting that changes the choices."""
@@ -58,7 +61,7 @@ class IndependentTraining(Selector):
     name: ClassVar[str] = "independent"
 
     def propose(self, history: History) -> Proposal:
-        """Take the first target without a policy of its own."""
+        """Take the first target without a policy."""
         index = int(np.argmax(history.free_targets()))
         return Proposal(
             history.space.source(index),

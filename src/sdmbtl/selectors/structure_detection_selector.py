@@ -39,8 +39,7 @@ class StructureDetectionSelector(Selector):
         seed: Seed of the strategies' random choices.
         assumed: The structure that is assumed before detection begins.
         first_rounds: Number of rounds before detection begins.
-        sampling: From how many targets on choices are computed on a sample of them, and how
-            large it is, also as its settings; None for all targets always.
+        sampling: Sampling of very many targets, or its settings; None to compare all of them.
 
     Raises:
         SelectorError: If a structure has no strategy.
@@ -122,8 +121,7 @@ class MGPSelector(StructureDetectionSelector):
         mountain: The strategy under Mountain; M-MBTL if left out.
         otherwise: The strategy without structure; GP-MBTL if left out.
         first_rounds: Number of rounds before detection begins.
-        sampling: From how many targets on choices are computed on a sample of them, and how
-            large it is, also as its settings; None for all targets always.
+        sampling: Sampling of very many targets, or its settings; None to compare all of them.
     """
 
     name: ClassVar[str] = "m/gp-mbtl"

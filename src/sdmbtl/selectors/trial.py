@@ -88,18 +88,13 @@ class EarlierRow:
         source_return: As of the trial.
         became: The status of the trial without it: "forgotten", "finished" with another row, or
             "pending" until another policy is evaluated.
-        reason: Why, as the user said; None if nothing was said.
+        reason: The user's reason, if any.
     """
 
     row: NDArray[np.float64] = field(compare=False)
     source_return: float | None
     became: Status
     reason: str | None = None
-
-    @classmethod
-    def from_dict(cls, data: Mapping[str, Any], space: ContextSpace) -> EarlierRow:
-        """Read back what `as_json` gave."""
-        return cls(**{**data, "row": as_row(data["row"], space)})
 
 
 @dataclass(frozen=True)
@@ -179,11 +174,7 @@ class Trial:
         return self.numbers.get("expected_gain")
 
     def annotated(self, attributes: Mapping[str, Any]) -> Trial:
-        """The trial with further attributes, or others of the same names.
-
-        Raises:
-            SelectorError: If an attribute is not JSON data.
-        """
+        """The trial with further attributes, or others of the same names."""
         try:
             plain = json.loads(json.dumps(dict(attributes), allow_nan=False))
         except (TypeError, ValueError) as error:
@@ -198,11 +189,7 @@ class Trial:
         return replace(self, **changes)
 
     def forgotten(self, reason: str | None = None) -> Trial:
-        """The trial without its row, which is kept as an earlier one.
-
-        Raises:
-            SelectorError: If it is not finished.
-        """
+        """The trial without its row, which is kept as an earlier one."""
         if self.status != "finished":
             raise SelectorError(
                 f"Only a finished trial can be forgotten. Trial {self.id} {self.context} is "
@@ -211,19 +198,14 @@ class Trial:
         return self.replaced(reason, status="forgotten", row=None, source_return=None)
 
     def replaced(self, reason: str | None = None, **changes: Any) -> Trial:
-        """The trial with some changes; a row that is not part of the new one is kept as earlier.
-
-        Args:
-            reason: Why, in the user's words.
-            **changes: The fields that change.
-
-        Raises:
-            SelectorError: If the reason is not a text.
-        """
+        """The trial with some changes; a row that is not part of the new one is kept as earlier."""
         if reason is not None and not isinstance(reason, str):
             raise SelectorError(f"The 'reason' must be a text. Got {short_text(reason)} instead.")
         after = self.updated(**{"episodes": None, **changes})
-        if self.row is None or (after.row is not None and _holds(after.row, self.row)):
+        if self.row is None:
+            return after
+        known = ~np.isnan(self.row)
+        if after.row is not None and np.array_equal(after.row[known], self.row[known]):
             return after
         before = EarlierRow(self.row, self.source_return, after.status, reason)
         return after.updated(earlier=(*self.earlier, before))
@@ -259,16 +241,7 @@ class Trial:
 
     @classmethod
     def from_dict(cls, data: Mapping[str, Any], number: int, space: ContextSpace) -> Trial:
-        """Read back what `to_dict` gave.
-
-        Args:
-            data: The JSON data; a row may be an array.
-            number: Id of the trial.
-            space: The context space.
-
-        Raises:
-            StateError: If it is not such a trial.
-        """
+        """Read back what `to_dict` gave."""
         try:
             source, row, run = Source.from_dict(data["source"]), data["row"], data["run"]
             read = {
@@ -277,7 +250,9 @@ class Trial:
                 **derived_fields(source, space),
                 "row": None if row is None else as_row(row, space),
                 "run": None if run is None else TrainingRun.from_dict(run),
-                "earlier": tuple(EarlierRow.from_dict(e, space) for e in data["earlier"]),
+                "earlier": tuple(
+                    EarlierRow(**{**e, "row": as_row(e["row"], space)}) for e in data["earlier"]
+                ),
             }
             trial = cls(**{**data, **read})
         except (KeyError, TypeError, ValueError, OverflowError) as error:
@@ -288,12 +263,6 @@ class Trial:
                 f"{'without' if row is None else 'with'} a row."
             )
         return trial
-
-
-def _holds(row: NDArray[np.float64], earlier: NDArray[np.float64]) -> bool:
-    """Return whether a row has all the returns of an earlier one, and perhaps more."""
-    known = ~np.isnan(earlier)
-    return bool(np.array_equal(row[known], earlier[known]))
 
 
 def derived_fields(source: Source, space: ContextSpace) -> dict[str, Any]:

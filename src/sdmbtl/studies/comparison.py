@@ -13,8 +13,9 @@ import scipy
 from numpy.typing import NDArray
 
 from sdmbtl.errors import StudyError
+from sdmbtl.json_data import as_json
 from sdmbtl.studies.describe import baseline_line
-from sdmbtl.studies.directory import has_database
+from sdmbtl.studies.store import has_database
 from sdmbtl.studies.study import Study
 from sdmbtl.wording import counted
 
@@ -109,7 +110,7 @@ class Comparison:
         return sorted({float(np.ceil(share * shortest)) for share in MARKS})
 
     def verdicts(self) -> list[str]:
-        """Say how far the best method is ahead of each other one at the last mark."""
+        """Describe the lead of the best method over each other one at the last mark."""
         mark = self.marks[-1]
         best = max(self.methods, key=lambda method: method.at(mark).mean)
         others = [method for method in self.methods if method is not best]
@@ -119,38 +120,31 @@ class Comparison:
 
     def to_dict(self) -> dict[str, Any]:
         """Return the comparison as JSON data."""
-        methods = [
-            {
-                "name": method.name,
-                "studies": len(method.curves),
-                "at_marks": [method.at(mark)._asdict() for mark in self.marks],
-                "curves": [
-                    {"cost": c.cost.tolist(), "coverage": c.coverage.tolist()}
-                    for c in method.curves
-                ],
-            }
-            for method in self.methods
-        ]
         return {
             "unit": self.unit,
             "coverage_is_share": self.is_share,
             "targets": self.targets,
             "marks": self.marks,
-            "methods": methods,
+            "methods": [
+                {
+                    "name": each.name,
+                    "studies": len(each.curves),
+                    "at_marks": [each.at(mark)._asdict() for mark in self.marks],
+                    "curves": [as_json(curve._asdict()) for curve in each.curves],
+                }
+                for each in self.methods
+            ],
             "verdicts": self.verdicts(),
         }
 
 
 def compare_studies(paths: Sequence[Path]) -> Comparison:
-    """Compare studies, each directory one method: a study, or several in seed-*.
-
-    Raises:
-        StudyError: If there is no study, one has no policy yet, or spaces differ.
-    """
+    """Compare studies, each directory one method: a study, or several in seed-*."""
     opened = {path: [Study.open(each) for each in _find_studies(path)] for path in paths}
     studies = [study for group in opened.values() for study in group]
+    space = studies[0].space
     for study in studies:
-        if not np.array_equal(study.space.targets, studies[0].space.targets):
+        if not np.array_equal(study.space.targets, space.targets):
             raise StudyError(
                 f"Studies can be compared on the same targets. {str(study.path)!r} has "
                 f"{counted(len(study.space), 'target')} of ({', '.join(study.space.names)}), "
@@ -165,19 +159,15 @@ def compare_studies(paths: Sequence[Path]) -> Comparison:
     names = [path.resolve().name for path in paths]
     if len(set(names)) < len(names):
         names = [str(path) for path in paths]
-    methods = [
-        Method(name, tuple(_trace(study, has_steps, is_share) for study in group))
-        for name, group in zip(names, opened.values(), strict=True)
-    ]
+    methods, worth = [], []
+    for name, group in zip(names, opened.values(), strict=True):
+        methods.append(Method(name, tuple(_trace(s, has_steps, is_share) for s in group)))
+        for study in group:
+            snapshot, seed = study.snapshot(), study.configuration.seed
+            lines = [baseline_line(snapshot, each) for each in snapshot.baselines]
+            worth += [f"{name}, seed {seed}: {line}" for line in lines]
     unit = "steps" if has_steps else "policies"
-    worth = [
-        f"{name}, seed {study.configuration.seed}: {baseline_line(snapshot, each)}"
-        for name, group in zip(names, opened.values(), strict=True)
-        for study in group
-        for snapshot in [study.snapshot()]
-        for each in snapshot.baselines
-    ]
-    return Comparison(tuple(methods), unit, is_share, len(studies[0].space), tuple(worth))
+    return Comparison(tuple(methods), unit, is_share, len(space), tuple(worth))
 
 
 def _find_studies(path: Path) -> list[Path]:

@@ -3,17 +3,17 @@
 from __future__ import annotations
 
 import json
+import secrets
 from collections.abc import Callable, Mapping
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal, NamedTuple, TypedDict
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 from sdmbtl.checks import (
     MAX_COUNT,
     check_int,
     check_return_range,
     known_name,
-    known_options,
     short_text,
 )
 from sdmbtl.contexts import ContextSpace, read_space
@@ -21,7 +21,9 @@ from sdmbtl.errors import ConfigurationError, DamagedStudyError, StudyError
 from sdmbtl.json_data import differences
 from sdmbtl.selectors import GeneralistFirstSelector, Selector, make_selector
 from sdmbtl.selectors.make import resolve_auto, split_options
-from sdmbtl.studies.environment import made_by_another_version
+from sdmbtl.software import CORE, TRAINING, versions
+from sdmbtl.studies.environment import ENVIRONMENTS, identity_of, made_by_another_version
+from sdmbtl.trust import ORIGIN
 
 if TYPE_CHECKING:
     from sdmbtl.environments import EnvironmentFamily
@@ -71,22 +73,24 @@ class Configuration:
         known_name("evaluate", self.evaluate, ("all", "chosen"), error=StudyError)
         if self.return_range is not None:
             check_return_range(self.return_range, error=StudyError)
-        parts = {"selector": "options", "family": "options", "trainer": "settings"}
-        for name, settings in parts.items():
-            _check_part(name, getattr(self, name), settings)
+        for name, settings in (
+            ("selector", "options"),
+            ("family", "options"),
+            ("trainer", "settings"),
+        ):
+            given = getattr(self, name)
+            if given is None and name != "selector":
+                continue
+            is_part = isinstance(given, dict) and isinstance(given.get("name"), str)
+            if not is_part or not isinstance(given.get(settings), dict):
+                raise StudyError(
+                    f"The {name!r} of a study must have a 'name' and {settings!r}, a dictionary. "
+                    f"Got {short_text(given)} instead."
+                )
 
     @classmethod
     def recorded(cls, facts: Mapping[str, Any], path: object) -> Configuration:
-        """The configuration on record.
-
-        Args:
-            facts: What the database of a study has on record.
-            path: Directory of the study, for messages.
-
-        Raises:
-            DamagedStudyError: If it is not one.
-            StudyError: If another version of sdmbtl has written it.
-        """
+        """Read the configuration among the facts of a study in a directory."""
         made = facts.get("configuration")
         if isinstance(made, Mapping) and not made.keys() <= cls.__dataclass_fields__.keys():
             raise made_by_another_version("configuration", facts)
@@ -99,7 +103,7 @@ class Configuration:
             ) from None
 
     def set_up(self) -> Setup:
-        """Make what a recorded configuration says; environments and trainer when needed."""
+        """Make the parts of a recorded configuration; environments and trainer when needed."""
         space = ContextSpace.from_dict(self.space)
         chosen = self.selector
         try:
@@ -116,19 +120,8 @@ class Configuration:
         spec = TrainerSpec(self.family, self.space, self.trainer["name"], self.trainer["settings"])
         return Setup(self, selector, spec)
 
-    def family_settings(self) -> dict[str, Any] | None:
-        """Name and options of the environments for `make_family`; None if it cannot make them."""
-        if self.family is None or not self.family.get("importable", True):
-            return None
-        options = {**self.family["options"], "space": self.space}
-        return {"name": self.family["name"], "options": options}
-
     def check_same(self, recorded: Configuration, path: object) -> None:
-        """Refuse to continue a study that was made with another configuration.
-
-        Raises:
-            ConfigurationError: With every difference, one a line.
-        """
+        """Refuse to continue a study that was made with another configuration."""
         lines = differences(asdict(recorded), asdict(self))
         if lines:
             raise ConfigurationError(
@@ -139,44 +132,20 @@ class Configuration:
             )
 
 
-def _check_part(name: str, given: object, settings: str) -> None:
-    """Check a part of a configuration: a name and settings; only the selector must be there."""
-    if given is None and name != "selector":
-        return
-    if (
-        not isinstance(given, dict)
-        or not isinstance(given.get("name"), str)
-        or not isinstance(given.get(settings), dict)
-    ):
-        raise StudyError(
-            f"The {name!r} of a study must have a 'name' and {settings!r}, a dictionary. "
-            f"Got {short_text(given)} instead."
-        )
-
-
-class StudyOptions(TypedDict, total=False):
-    """Keywords of `Study.open` but environment, space, selector and trainer; described there."""
-
-    seed: int
-    episodes: int
-    batch: int
-    retries: int
-    region_contexts: int
-    evaluate: Evaluate | None
-
-
 class Setup(NamedTuple):
-    """Parts of a study, made once from its configuration.
-
-    Attributes:
-        configuration: The configuration.
-        selector: The selector, which has seen nothing yet.
-        training: How policies are trained; None if training is the caller's.
-    """
+    """Parts of a study, made once; without training, that is the caller's."""
 
     configuration: Configuration
     selector: Selector
     training: TrainerSpec | None
+
+    def facts(self) -> dict[str, Any]:
+        """Return what is recorded of a new study."""
+        facts = {"configuration": asdict(self.configuration), ORIGIN: secrets.token_hex(16)}
+        if self.training is None:
+            return {**facts, "versions": versions(CORE)}
+        made = {"policies": 0, "changes": [], "identity": identity_of(self.training)}
+        return {**facts, "versions": versions((*CORE, *TRAINING)), ENVIRONMENTS: [made]}
 
 
 def set_up(
@@ -186,34 +155,38 @@ def set_up(
     return_range: tuple[float, float] | None,
     selector: Mapping[str, Any],
     trainer: Mapping[str, Any],
-    options: StudyOptions,
+    evaluate: Evaluate | None,
+    **numbers: Any,
 ) -> Setup:
     """Make what a user describes, and complete the description to a configuration.
 
     Wrong names are noticed here, and environments that cannot be made.
     """
-    known_options("a study", options, StudyOptions.__annotations__, error=StudyError)
-    numbers: dict[str, Any] = {**options}
-    training: TrainerSpec | None = None
+    training = made_trainer = None
     parts: dict[str, Any] = {}
     if env is None:
         targets, extras = read_space(space)  # type: ignore[arg-type]
         known_range = extras.get("return_range")
     else:
-        training, targets, known_range = _trained(env, space, trainer)
+        from sdmbtl.training import TrainerSpec, make_trainer
+
+        family, targets = _make_family(env, space)
+        made_trainer = make_trainer(trainer["name"], family, targets, **trainer["options"])
+        made_trainer.check_environment()  # if nothing could be trained, no study is made
+        training, known_range = TrainerSpec.of(made_trainer), family.return_range
         settings = {"name": training.trainer, "settings": training.settings}
         parts = {"family": training.environment, "trainer": settings}
     if return_range is not None:
         known_range = check_return_range(return_range, error=StudyError)
-    made_trainer = None if training is None else training.make_trainer()
     chosen = _choose_selector(selector["name"], selector["options"], made_trainer)
-    if numbers.get("evaluate") is None:
+    if evaluate is None:
         regions = env is not None and chosen["name"] == GeneralistFirstSelector.name
-        numbers["evaluate"] = "chosen" if regions else "all"
+        evaluate = "chosen" if regions else "all"
     made = Configuration(
         space=targets.to_dict(),
         selector=chosen,
         return_range=None if known_range is None else list(known_range),
+        evaluate=evaluate,
         **parts,
         **numbers,
     )
@@ -230,18 +203,10 @@ def set_up(
 def _choose_selector(
     name: str, options: Mapping[str, Any], trainer: Trainer | None
 ) -> dict[str, Any]:
-    """Return name and options of the selector of a study.
+    """Return name and options of the selector; without a trainer, training is the caller's.
 
     "auto" is a generalist and specialists where policies can start from others, and single contexts
     otherwise.
-
-    Args:
-        name: Name of the selector, or "auto".
-        options: Its settings.
-        trainer: The trainer; None if training is the caller's.
-
-    Raises:
-        StudyError: If the trainer cannot do what the selector would ask for.
     """
     regions = trainer is not None and trainer.starts_from_parent
     name, own_options = split_options(name)
@@ -261,35 +226,22 @@ def _choose_selector(
     return {"name": chosen, "options": {**usual, **given, "reported_parents": False}}
 
 
-def _trained(
-    env: str | EnvironmentFamily | Callable[..., Any],
-    space: str | Path | ContextSpace | None,
-    trainer: Mapping[str, Any],
-) -> tuple[TrainerSpec, ContextSpace, tuple[float, float] | None]:
-    from sdmbtl.training import TrainerSpec, make_trainer
-
-    family, targets = _family(env, space)
-    made = make_trainer(trainer["name"], family, targets, **trainer["options"])
-    made.check_environment()  # if nothing could be trained, no study is made
-    return TrainerSpec.of(made), targets, family.return_range
-
-
-def _family(
+def _make_family(
     env: str | EnvironmentFamily | Callable[..., Any], space: str | Path | ContextSpace | None
 ) -> tuple[EnvironmentFamily, ContextSpace]:
     from sdmbtl.environments import EnvironmentFamily, FactoryFamily, make_family
 
-    if isinstance(env, str):
-        family = make_family(env, space=space)
-        return family, family.space()
     if isinstance(env, EnvironmentFamily):
         if space is None or (isinstance(space, str) and space in env.ranges):
             return env, env.space(space)
         return env, read_space(space)[0]
-    if space is None:
+    if isinstance(env, str):
+        family = make_family(env, space=space)
+    elif space is not None:
+        family = FactoryFamily(env, space)
+    else:
         raise StudyError(
             "A function that makes environments needs a context space: "
             "Study.open(path, function, space=...), a ContextSpace or the path of a TOML file."
         )
-    family = FactoryFamily(env, space)
     return family, family.space()

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from sdmbtl.portfolio.network import NetworkRecord
-from sdmbtl.studies.baseline import Baseline
+from sdmbtl.studies.networks import Baseline
 from sdmbtl.studies.snapshot import PolicySnapshot, StudySnapshot
 from sdmbtl.wording import (
     counted,
@@ -16,6 +16,8 @@ from sdmbtl.wording import (
     duration,
     gain_figure,
     gain_text,
+    html_lines,
+    html_table,
     level_figure,
     whole_percent,
 )
@@ -38,33 +40,32 @@ def headline(snapshot: StudySnapshot) -> str:
     if not snapshot.finished:
         return f"no finished policy, {counted(snapshot.targets, 'task')}"
     parts = [counted(len(snapshot.finished), "policy", "policies")]
-    if snapshot.steps:
-        training, evaluation = snapshot.training_steps, snapshot.evaluation_steps
-        kinds = f" ({training:,} training, {evaluation:,} evaluation)" if evaluation else ""
-        parts.append(f"{snapshot.steps:,} steps{kinds}")
-    if snapshot.seconds >= 1:
-        parts.append(duration(snapshot.seconds))
+    parts += [f"{snapshot.steps:,} steps"] if snapshot.steps else []
+    parts += [duration(snapshot.seconds)] if snapshot.seconds >= 1 else []
     measure = "mean best return" if snapshot.coverage is None else "coverage"
-    level = level_figure(snapshot.performance, snapshot.coverage)
-    return f"{', '.join(parts)}: {measure} {level}"
+    return f"{', '.join(parts)}: {measure} {_level(snapshot, snapshot.performance)}"
 
 
 def result_lines(snapshot: StudySnapshot) -> list[str]:
-    """Say how good the policies are: sum, comparison, gaps, outlook."""
+    """Describe the policies: sum, comparison, gaps, outlook."""
+    return [*level_lines(snapshot), *gap_lines(snapshot), *outlook_lines(snapshot)]
+
+
+def level_lines(snapshot: StudySnapshot) -> list[str]:
+    """Sum the study up, and compare it with single policies and networks."""
     lines = [headline(snapshot)]
     if (level := objective_text(snapshot)) is not None:
         lines.append(f"objective {snapshot.objective}: {level}")
     compared = []
     single, random = snapshot.best_single, snapshot.random_actions
     if single is not None and len(snapshot.finished) > 1:
-        level = level_figure(single.performance, single.coverage)
+        level = _level(snapshot, single.performance)
         compared.append(f"best single policy {level} (policy {single.id})")
     if random is not None:
-        compared.append(f"random actions {level_figure(random.performance, random.coverage)}")
+        compared.append(f"random actions {_level(snapshot, random.performance)}")
     lines += [" · ".join(compared)] if compared else []
     lines += [network_line(snapshot, network) for network in snapshot.networks]
-    lines += [baseline_line(snapshot, baseline) for baseline in snapshot.baselines]
-    return lines + gap_lines(snapshot) + outlook_lines(snapshot)
+    return lines + [baseline_line(snapshot, baseline) for baseline in snapshot.baselines]
 
 
 def objective_text(snapshot: StudySnapshot) -> str | None:
@@ -77,24 +78,19 @@ def objective_text(snapshot: StudySnapshot) -> str | None:
 
 
 def network_line(snapshot: StudySnapshot, network: NetworkRecord) -> str:
-    """Say how well a network does that was distilled from the policies."""
-    own, portfolio = (
-        level_figure(level.performance, level.coverage)
-        for level in map(snapshot.level, (network.mean_return, network.portfolio_return))
-    )
+    """Describe a network that was distilled from the policies."""
+    own = _level(snapshot, network.mean_return)
+    portfolio = _level(snapshot, network.portfolio_return)
     steps = f"{network.steps:,} steps{_before(snapshot, network.policies)}"
     return f"one network, context {network.context}: {own}, portfolio {portfolio} ({steps})"
 
 
 def baseline_line(snapshot: StudySnapshot, baseline: Baseline) -> str:
-    """Say what the study is worth compared with one policy of the same steps."""
-    own, ours = (
-        level_figure(level.performance, level.coverage)
-        for level in map(snapshot.level, (baseline.mean_return, baseline.study_return))
-    )
-    difference = baseline.study_return - baseline.mean_return
+    """Compare the study with one policy of the same steps."""
+    own = _level(snapshot, baseline.mean_return)
+    ours = _level(snapshot, baseline.study_return)
     error = gain_figure(baseline.standard_error, snapshot.known_span).removeprefix("+")
-    gain = gain_figure(difference, snapshot.known_span)
+    gain = gain_figure(baseline.study_return - baseline.mean_return, snapshot.known_span)
     unit = "in mean return" if snapshot.known_span is None else "points"
     return (
         f"Worth {gain} ± {error} {unit}: {ours} in new episodes, one policy on random contexts "
@@ -104,20 +100,19 @@ def baseline_line(snapshot: StudySnapshot, baseline: Baseline) -> str:
 
 
 def gap_lines(snapshot: StudySnapshot) -> list[str]:
-    """Say which tasks are badly covered."""
-    gaps, lines = snapshot.gaps, []
-    if gaps.count:
-        where = "" if gaps.corner is None else f", mostly {gaps.corner}"
-        of = counted(snapshot.targets, "task")
-        lines.append(f"{gaps.count} of {of} badly covered{where}")
-        few = gaps.count <= FEW * snapshot.targets
-        if few and len(snapshot.finished) >= ENOUGH_POLICIES:
-            lines.append("No policy has solved them; they may be unsolvable.")
+    """Describe the badly covered tasks."""
+    gaps = snapshot.gaps
+    if not gaps.count:
+        return []
+    where = "" if gaps.corner is None else f", mostly {gaps.corner}"
+    lines = [f"{gaps.count} of {counted(snapshot.targets, 'task')} badly covered{where}"]
+    if gaps.count <= FEW * snapshot.targets and len(snapshot.finished) >= ENOUGH_POLICIES:
+        lines.append("No policy has solved them; they may be unsolvable.")
     return lines
 
 
 def outlook_lines(snapshot: StudySnapshot) -> list[str]:
-    """Say what one more policy is expected to bring."""
+    """Describe the expected gain of one more policy."""
     if snapshot.next_gain is None or not snapshot.finished:
         return []
     after = " after the pending ones" if _count(snapshot, "pending") else ""
@@ -126,8 +121,11 @@ def outlook_lines(snapshot: StudySnapshot) -> list[str]:
 
 
 def detail_lines(snapshot: StudySnapshot) -> list[str]:
-    """Say what `status` adds: the low end, models and forecasts so far, stopping rules."""
+    """Describe the details of `status`: low end, models and forecasts so far, stopping rules."""
     lines = []
+    if snapshot.steps:
+        training, evaluation = snapshot.training_steps, snapshot.evaluation_steps
+        lines.append(f"Steps: {training:,} of training, {evaluation:,} of evaluation.")
     if snapshot.covered is not None and snapshot.covered.known:
         lines.append(covered_text(snapshot.covered.worst_tenth, snapshot.covered.near_best))
     predicted = snapshot.targets - snapshot.evaluated_targets
@@ -146,7 +144,7 @@ def detail_lines(snapshot: StudySnapshot) -> list[str]:
 
 
 def problem_lines(snapshot: StudySnapshot) -> list[str]:
-    """Say what went wrong, or is not finished."""
+    """Describe failures, and unfinished work."""
     lines = [
         f"{counted(number, 'policy', 'policies')} {status}"
         for status in ("pending", "failed", "forgotten")
@@ -162,21 +160,19 @@ def problem_lines(snapshot: StudySnapshot) -> list[str]:
         advice = " Train longer (--steps), or with other settings (sdmbtl trainers lists them)."
         many = 2 * len(useless) >= len(snapshot.finished)  # one may have met unsolvable tasks
         lines.append(f"No better than random actions: {_listed(useless)}.{advice if many else ''}")
-    lines += [
-        f"Environments changed after {counted(change['policies'], 'policy', 'policies')}: "
-        f"{'; '.join(change['changes'])}"
-        for change in snapshot.environment_changes
-    ]
-    lines += [
-        f"Extended after {counted(event['policies'], 'policy', 'policies')}: "
-        f"{'; '.join(event['changes'])}"
-        for event in snapshot.extensions
-    ]
+    changed = {
+        "Environments changed": snapshot.environment_changes,
+        "Extended": snapshot.extensions,
+    }
+    for what, events in changed.items():
+        for event in events:
+            after = counted(event["policies"], "policy", "policies")
+            lines.append(f"{what} after {after}: {'; '.join(event['changes'])}")
     return lines
 
 
 def policy_problems(policy: PolicySnapshot) -> list[str]:
-    """Say what is wrong with a policy, apart from what random actions do as well."""
+    """Describe the problems of a policy, apart from what random actions do as well."""
     found = []
     if policy.trial.status == "failed" and policy.run.errors:
         found.append(f"failed: {policy.run.errors[-1]}")
@@ -193,7 +189,7 @@ def policy_problems(policy: PolicySnapshot) -> list[str]:
 
 
 def status_lines(snapshot: StudySnapshot) -> list[str]:
-    """Say everything: identity, result, problems, details."""
+    """Describe everything: identity, result, problems, details."""
     parts = [title(snapshot), counted(snapshot.targets, "task")]
     parts.append("trained elsewhere" if snapshot.trainer is None else snapshot.trainer)
     parts += [f"selector {snapshot.selector}", f"seed {snapshot.seed}"]
@@ -202,7 +198,7 @@ def status_lines(snapshot: StudySnapshot) -> list[str]:
 
 
 def model_lines(snapshot: StudySnapshot) -> list[str]:
-    """Say how likely each model is, and which structure was detected."""
+    """Describe the weights of the models, and the detected structure."""
     lines = []
     if snapshot.model_weights:
         ordered = sorted(snapshot.model_weights.items(), key=lambda item: -item[1])
@@ -216,17 +212,15 @@ def model_lines(snapshot: StudySnapshot) -> list[str]:
 def past_forecasts(snapshot: StudySnapshot) -> list[str]:
     """Compare the expected gains so far with the realised ones."""
     pairs = [
-        (policy.trial.expected_gain, policy.gain)
+        (predicted, policy.gain)
         for policy in snapshot.rounds
-        if policy.trial.expected_gain is not None
+        if (predicted := policy.trial.expected_gain) is not None
         and policy.gain is not None
         and not math.isnan(policy.gain)
     ]
     if not pairs:
         return []
-    expected, realised = (
-        gain_text(sum(values), snapshot.known_span) for values in zip(*pairs, strict=True)
-    )
+    expected, realised = (gain_text(sum(g), snapshot.known_span) for g in zip(*pairs, strict=True))
     who = counted(len(pairs), "policy", "policies")
     return [f"Forecasts so far, for {who}: {expected} expected, {realised} realised."]
 
@@ -241,8 +235,14 @@ def covered_text(worst_tenth: float, near_best: float, noun: str = "tasks") -> s
     return f"Worst tenth {coverage_text(worst_tenth)}; {near}."
 
 
+def _level(snapshot: StudySnapshot, mean_return: float) -> str:
+    """Write a mean return, as a coverage where that is known."""
+    level = snapshot.level(mean_return)
+    return level_figure(level.performance, level.coverage)
+
+
 def _before(snapshot: StudySnapshot, policies: int) -> str:
-    """Say how many policies were added since something was made of the first ones."""
+    """Count the policies that were added since something was made of the first ones."""
     later = len(snapshot.finished) - policies
     return f", before the last {counted(later, 'policy', 'policies')}" if later > 0 else ""
 
@@ -255,3 +255,21 @@ def _listed(policies: Sequence[PolicySnapshot]) -> str:
     which = ", ".join(str(policy.trial.id) for policy in policies[:MOST_LISTED])
     more = ", …" if len(policies) > MOST_LISTED else ""
     return f"{'policy' if len(policies) == 1 else 'policies'} {which}{more}"
+
+
+def study_html(snapshot: StudySnapshot) -> str:
+    """Return the status and a table of the policies, for a notebook."""
+    rows = [
+        (
+            policy.trial.id,
+            policy.trained_on,
+            policy.trial.status,
+            level_figure(policy.performance, policy.coverage),
+            gain_figure(policy.gain, snapshot.known_span),
+            policy.trial.reason,
+        )
+        for policy in snapshot.rounds
+    ]
+    level = "mean best return" if snapshot.known_span is None else "coverage"
+    table = html_table(["policy", "trained on", "status", level, "gain", "why"], rows)
+    return html_lines(snapshot.path, status_lines(snapshot)) + (table if rows else "")

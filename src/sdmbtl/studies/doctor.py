@@ -4,18 +4,14 @@ from __future__ import annotations
 
 import os
 import warnings
+from collections import Counter
 from collections.abc import Iterator
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any, Literal
 
 from sdmbtl.errors import DamagedStudyError, PolicyError, SdmbtlError, StudyError
-from sdmbtl.files import (
-    find_leftovers,
-    free_name,
-    sync_directory,
-    unsafe_path_reason,
-)
+from sdmbtl.files import find_leftovers, free_name, sync_directory, unsafe_path_reason
 from sdmbtl.policies import load_notes
 from sdmbtl.studies.leases import LeaseKeeper
 from sdmbtl.studies.store import StudyStore
@@ -61,17 +57,15 @@ class Diagnosis:
 
 
 def examine(path: str | Path) -> Diagnosis:
-    """Look at every file of a study; nothing is changed.
-
-    Raises:
-        StudyError: If the directory is not a study at all.
-    """
+    """Look at every file of a study; nothing is changed."""
     path, diagnosis = _study_directory(path), Diagnosis()
     trouble = _trouble(path / "study.db")
     copy_trouble = _trouble(path / "study.backup.db")
     if trouble is None:
         study = Study.open(path)
-        diagnosis.add("ok", f"The database is intact: {_counted(study)}.")
+        counts = Counter(t.status for t in study.trials)
+        shown = [f"{n} {s}" for s in ("finished", "pending", "failed") if (n := counts[s])]
+        diagnosis.add("ok", f"The database is intact: {', '.join(shown) or 'no policies yet'}.")
         if copy_trouble is not None:
             diagnosis.add("note", f"Copy of the database: {copy_trouble}", "--repair makes one.")
         _examine_policies(study, diagnosis)
@@ -87,13 +81,18 @@ def examine(path: str | Path) -> Diagnosis:
             "There is no intact copy of it either. The policies listed below can be loaded one by "
             "one with sdmbtl.policies.load_policy; start a new study in another directory.",
         )
-        _list_policies(path, diagnosis)
+        for file in sorted((path / "policies").glob("*.safetensors")):
+            if unsafe_path_reason(file, path) is None:  # others are listed anyway
+                try:
+                    context = load_notes(file).get("context")
+                    diagnosis.add("note", f"{file.name} is intact: trained on {context}.")
+                except (OSError, PolicyError) as error:
+                    diagnosis.add("problem", str(error))
     for _, found in _unsafe_paths(path):
         diagnosis.add("problem", f"{found}. It is not opened.", "--repair gives it another name.")
-    for folder in _folders(path):
-        for leftover in find_leftovers(folder):
-            found = f"{leftover.name} is left over from an interrupted write."
-            diagnosis.add("note", found, "--repair deletes it.")
+    for leftover in _leftovers(path):
+        found = f"{leftover.name} is left over from an interrupted write."
+        diagnosis.add("note", found, "--repair deletes it.")
     return diagnosis
 
 
@@ -102,9 +101,6 @@ def repair(path: str | Path) -> Diagnosis:
 
     A database that is damaged is replaced by its copy. Returns of a policy whose file is missing
     stay, and it can be trained again with `Study.run(retrain_missing=True)`.
-
-    Raises:
-        BusyError: If another process runs the study, or writes to it.
     """
     path, done = _study_directory(path), list[str]()
     failures: list[Finding] = []
@@ -127,10 +123,9 @@ def repair(path: str | Path) -> Diagnosis:
             with LeaseKeeper(store):
                 store.back_up(always=True)
             store.close()
-        for folder in _folders(path):
-            for leftover in find_leftovers(folder):
-                leftover.unlink(missing_ok=True)
-                done.append(f"Deleted {leftover.name}.")
+        for leftover in _leftovers(path):
+            leftover.unlink(missing_ok=True)
+            done.append(f"Deleted {leftover.name}.")
     except OSError as error:
         failures.append(Finding("problem", f"Could not be repaired: {error}"))
     diagnosis = examine(path)
@@ -148,11 +143,7 @@ def _study_directory(path: str | Path) -> Path:
 
 
 def _trouble(path: Path) -> str | None:
-    """Describe how a database is damaged; None if it is not.
-
-    Raises:
-        StudyError: If it cannot be read for another reason, or is of another release.
-    """
+    """Describe how a database is damaged; None if it is not."""
     try:
         store = StudyStore(path)
         try:
@@ -165,15 +156,9 @@ def _trouble(path: Path) -> str | None:
     return None
 
 
-def _counted(study: Study) -> str:
-    statuses = [t.status for t in study.trials]
-    counts = {s: statuses.count(s) for s in ("finished", "pending", "failed")}
-    return ", ".join(f"{n} {status}" for status, n in counts.items() if n) or "no policies yet"
-
-
 def _examine_policies(study: Study, diagnosis: Diagnosis) -> None:
     """Compare policy files with the record, and name what is pending."""
-    states = {trial.id: study.files.state(trial) for trial in study.log.trained}
+    states = {trial.id: study.files.state(trial) for trial in study.trained}
     for number, state in states.items():
         if state != "intact":
             diagnosis.add(
@@ -210,15 +195,13 @@ def _examine_environment(study: Study, diagnosis: Diagnosis) -> None:
         return
     name, code = family["name"], study.trust.code
     if code:
+        made = "You made this study here, so it is trusted."
+        remedy = None
+        if not study.trust.holds:
+            made = "This study was made elsewhere, moved or copied, so it is not trusted."
+            remedy = "If you know this code: sdmbtl resume, evaluate and portfolio take --trust."
         used = f"To train or evaluate, this is imported, called or written to: {', '.join(code)}."
-        if study.trust.holds:
-            diagnosis.add("note", f"{used} You made this study here, so it is trusted.")
-        else:
-            diagnosis.add(
-                "note",
-                f"{used} This study was made elsewhere, moved or copied, so it is not trusted.",
-                "If you know this code: sdmbtl resume, evaluate and portfolio take --trust.",
-            )
+        diagnosis.add("note", f"{used} {made}", remedy)
     # Code from somewhere, which one may not want to run to look at its results.
     if code or ":" in name or not family.get("importable", True):
         diagnosis.add("note", f"The environment {name!r} is your own; it was not tried.")
@@ -238,20 +221,10 @@ def _examine_environment(study: Study, diagnosis: Diagnosis) -> None:
         diagnosis.add("ok", f"The environment {study.family.name} can be made.")
 
 
-def _list_policies(path: Path, diagnosis: Diagnosis) -> None:
-    for file in sorted((path / "policies").glob("*.safetensors")):
-        if unsafe_path_reason(file, path) is None:  # others are listed anyway
-            try:
-                notes = load_notes(file)
-            except (OSError, PolicyError) as error:
-                diagnosis.add("problem", str(error))
-            else:
-                diagnosis.add("note", f"{file.name} is intact: trained on {notes.get('context')}.")
-
-
-def _folders(path: Path) -> list[Path]:
+def _leftovers(path: Path) -> list[Path]:
     folders = (path, path / "policies", path / "checkpoints")
-    return [folder for folder in folders if unsafe_path_reason(folder / "any", path) is None]
+    safe = [folder for folder in folders if unsafe_path_reason(folder / "any", path) is None]
+    return [leftover for folder in safe for leftover in find_leftovers(folder)]
 
 
 def _unsafe_paths(path: Path) -> Iterator[tuple[Path, str]]:

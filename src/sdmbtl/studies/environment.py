@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -11,31 +10,14 @@ from sdmbtl import __version__
 from sdmbtl.errors import ConfigurationError, StudyError
 
 if TYPE_CHECKING:
-    from sdmbtl.studies.trial_log import TrialLog
-    from sdmbtl.training import Trainer, TrainerSpec
+    from sdmbtl.training import TrainerSpec
 
 #: Under this name the identities are kept, the present one last.
 ENVIRONMENTS = "environments"
 
 
-def first_identity(training: TrainerSpec | None) -> dict[str, Any]:
-    """Return the facts about the environments of a new study; none if training is the caller's."""
-    if training is None:
-        return {}
-    return {ENVIRONMENTS: [{"policies": 0, "changes": [], "identity": _identify(training)}]}
-
-
-def accepted_changes(facts: Mapping[str, Any]) -> list[dict[str, Any]]:
-    """List changes of the environments, and after how many policies, in order."""
-    return [{k: r[k] for k in ("policies", "changes")} for r in recorded_environments(facts)[1:]]
-
-
 def recorded_environments(facts: Mapping[str, Any]) -> list[dict[str, Any]]:
-    """Return the record of the environments, the present ones last.
-
-    Raises:
-        StudyError: If another version of sdmbtl has written it.
-    """
+    """Return the record of the environments, the present ones last."""
     records = facts.get(ENVIRONMENTS, [])
     try:
         for record in records:
@@ -72,21 +54,12 @@ def compare(recorded: Mapping[str, Any], now: Mapping[str, Any]) -> list[str]:
 def find_changes(
     path: Path, training: TrainerSpec, recorded: Mapping[str, Any], *, accept: bool
 ) -> dict[str, Any] | None:
-    """Compare the environments with those on record.
-
-    Args:
-        path: Directory of the study.
-        training: How its policies are trained.
-        recorded: The last entry of the record.
-        accept: Whether edits of one's own code are accepted.
+    """Compare the environments with the last ones on record, and refuse changes unless accepted.
 
     Returns:
-        Changes and present identity, for `record_changes`; None if nothing has changed.
-
-    Raises:
-        ConfigurationError: If something has changed and is not accepted.
+        Changes and present identity, to be recorded; None if nothing has changed.
     """
-    now = _identify(training)
+    now = identity_of(training)
     changes = compare(recorded["identity"], now)
     if changes and not accept:
         raise ConfigurationError(
@@ -99,37 +72,9 @@ def find_changes(
     return {"changes": changes, "identity": now} if changes else None
 
 
-def record_changes(log: TrialLog, found: Mapping[str, Any]) -> None:
-    """Add accepted changes to the record, while no other run is at work."""
-    from sdmbtl.training import Checkpoints
-
-    new = {"policies": log.n_finished, **found}
-    with log.store.transaction():
-        log.store.set_fact(ENVIRONMENTS, [*log.store.facts()[ENVIRONMENTS], new])
-    # What was half trained in the old environments would continue in the new ones.
-    Checkpoints.of_study(log.store.path.parent).clear()
-
-
-def _identify(training: TrainerSpec) -> dict[str, Any]:
+def identity_of(training: TrainerSpec) -> dict[str, Any]:
+    """Return the identity of environments: hashes of their code and files."""
     from sdmbtl.contexts import ContextSpace
     from sdmbtl.environments.identity import identify
 
     return identify(training.make_family(), ContextSpace.from_dict(training.space).middle())
-
-
-def warn_of_missing_time_limit(trainer: Trainer) -> None:
-    """Warn if episodes might never end, where they are evaluated on the host."""
-    if not trainer.evaluates_on_host or trainer.max_episode_steps is not None:
-        return
-    from sdmbtl.environments.checks import find_missing_time_limit
-
-    try:
-        remark = find_missing_time_limit(trainer.family, trainer.space)
-    except (Exception, SystemExit):  # noqa: BLE001 (an environment that fails: training says how)
-        return
-    if remark is not None:
-        warnings.warn(
-            f"{remark} Or set the trainer's 'max_episode_steps'. Evaluations end one as failed "
-            f"after {trainer.endless_after:,} steps ('endless_after').",
-            stacklevel=4,
-        )

@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from sdmbtl.checks import check_int
-from sdmbtl.contexts import ContextLike, ContextSpace
+from sdmbtl.contexts import ContextLike
 from sdmbtl.errors import ContextError, StudyError
 from sdmbtl.foreign import MAX_BYTES, check_size
 from sdmbtl.seeds import derived_seed
@@ -29,15 +28,7 @@ def evaluate_chosen(
     helpers: EvaluationHelpers | None,
     progress: EvaluationProgress | None = None,
 ) -> Evaluation:
-    """Play each context with the policy that the portfolio chooses for it.
-
-    Args:
-        study: The study.
-        contexts: Any contexts; all targets if left out.
-        episodes: Episodes on each; as in the study if left out.
-        seed: Another seed gives other episodes.
-        helpers: Processes that take a share.
-        progress: Called now and then with the contexts done and those in all.
+    """Play each context with the policy that the portfolio chooses for it; see `Study.evaluate`.
 
     Raises:
         StudyError: If there is nothing to evaluate, or a number is not usable.
@@ -45,7 +36,16 @@ def evaluate_chosen(
     """
     from sdmbtl.training import Evaluation, evaluate
 
-    vectors = as_vectors(contexts, study.space)
+    vectors = study.space.targets
+    if contexts is not None:
+        if isinstance(contexts, str | bytes | Mapping) or not isinstance(contexts, Iterable):
+            raise ContextError(
+                f"The 'contexts' must be a list of them. Got {contexts!r} instead; one alone is "
+                "[it]."
+            )
+        vectors = np.array([study.space.vector(context) for context in contexts])
+        if not len(vectors):
+            raise StudyError("There is nothing to evaluate: the list of contexts is empty.")
     seed = check_int("seed", seed, low=0, error=StudyError)
     if episodes is None:
         episodes = study.configuration.episodes
@@ -81,28 +81,9 @@ def evaluate_chosen(
     return whole
 
 
-def as_vectors(contexts: Iterable[ContextLike] | None, space: ContextSpace) -> NDArray[np.float64]:
-    """(n, D) contexts to evaluate on: all targets, if none are given.
-
-    Raises:
-        ContextError: If this is not a list of contexts.
-        StudyError: If it is an empty one.
-    """
-    if contexts is None:
-        return space.targets
-    if isinstance(contexts, str | bytes | Mapping) or not isinstance(contexts, Iterable):
-        raise ContextError(
-            f"The 'contexts' must be a list of them. Got {contexts!r} instead; one alone is [it]."
-        )
-    vectors = [space.vector(context) for context in contexts]
-    if not vectors:
-        raise StudyError("There is nothing to evaluate: the list of contexts is empty.")
-    return np.array(vectors)
-
-
 def count_missing(study: Study) -> int:
     """Number of returns that recorded policies lack, each of one policy on one target."""
-    known = [t for t in study.log.trained if t.status in ("finished", "failed")]
+    known = [t for t in study.trained if t.status in ("finished", "failed")]
     return sum(len(study.space) if t.row is None else int(np.isnan(t.row).sum()) for t in known)
 
 
@@ -113,3 +94,26 @@ def errors_by_target(study: Study) -> dict[int, dict[int, str]]:
         for target, error in errors.items():
             by_target.setdefault(target, {})[policy] = error
     return by_target
+
+
+def best_policies(study: Study) -> list[dict[str, Any]]:
+    """Return an entry for each target, as JSON data, in the order of a row.
+
+    Each has the `policy` with the highest `expected_return`, and `episodes`: how many of that
+    policy were played there; 0 if the return is predicted from other targets. The policy is None
+    if there is none. `failed_evaluations` counts evaluations that failed there.
+    """
+    errors, policies = errors_by_target(study), study.selector.best_trials
+    expected, played = study.selector.expected_best, study.episodes()
+    return [
+        {
+            "target": number,
+            "context": context,
+            "policy": None if policy < 0 else int(policy),
+            "expected_return": float(expected[number]),
+            "episodes": 0 if policy < 0 else int(np.isfinite(played[policy][number]).sum()),
+            "failed_evaluations": len(errors.get(number, ())),
+            "first_error": next(iter(errors.get(number, {}).values()), None),
+        }
+        for number, (context, policy) in enumerate(zip(study.space, policies, strict=True))
+    ]

@@ -23,15 +23,14 @@ from sdmbtl.errors import ContextError, StudyError
 from sdmbtl.policies import MlpPolicy, Policy
 from sdmbtl.selectors import Trial
 from sdmbtl.selectors.trial import derived_fields
-from sdmbtl.studies.configuration import Configuration, Setup
+from sdmbtl.studies.configuration import Setup
 from sdmbtl.studies.leases import LeaseKeeper
 from sdmbtl.studies.random_actions import RANDOM_ACTIONS
 from sdmbtl.studies.row_evaluation import episodes_behind
-from sdmbtl.studies.stopping import record_stop
+from sdmbtl.studies.stopping import STOPPED
 from sdmbtl.wording import counted
 
 if TYPE_CHECKING:
-    from sdmbtl.environments import EnvironmentFamily
     from sdmbtl.studies.study import Study
     from sdmbtl.training import TrainerSpec
 
@@ -131,10 +130,6 @@ class SpaceChange:
 
         A policy that has no return left is pending, to be evaluated; what was still to be trained
         is given back to the selector.
-
-        Raises:
-            StudyError: If its source does not exist in the new space, or it has no return left and
-                was trained elsewhere.
         """
         try:
             source = self.source(trial.source)
@@ -167,9 +162,6 @@ class SpaceChange:
         """For each new coordinate the old one, and its factor and offset; None if all are alike.
 
         An old coordinate is factor * new + offset; a number of -1 is for one that was not there.
-
-        Raises:
-            StudyError: If a coordinate does not follow from the new one in this way.
         """
         first, starts = 0, {}
         for name, dimension in self.old.dimensions.items():
@@ -200,11 +192,7 @@ class SpaceChange:
         return None if found == alike else found
 
     def policy(self, policy: Policy) -> Policy:
-        """The policy on observations that end with the new coordinates, acting as before.
-
-        Raises:
-            StudyError: If its inputs cannot be adapted.
-        """
+        """The policy on observations that end with the new coordinates, acting as before."""
         if not policy.sees_context or (columns := self.columns) is None:
             return policy
         if not isinstance(policy, MlpPolicy):
@@ -223,16 +211,15 @@ class SpaceChange:
         for name, added in {"shift": shift, "scale": scale}.items():
             arrays[name] = np.concatenate([arrays[name][:first], added]).astype(np.float32)
         for prefix in ("weight", "critic_weight"):
-            layers = [name for name in arrays if name.startswith(f"{prefix}_")]
-            dense = [name for name in layers if arrays[name].ndim == 2]
-            if dense:
-                before = arrays[dense[0]]
+            names = [name for name in arrays if name.startswith(f"{prefix}_")]
+            for name in [name for name in names if arrays[name].ndim == 2][:1]:  # the first layer
+                before = arrays[name]
+                kept, old = np.split(before, [len(before) - self.old.n_units])
                 rows = np.zeros((len(columns), before.shape[1]), np.float32)
                 for new, (place, _, _) in enumerate(columns):
                     if place >= 0:
-                        rows[new] = before[len(before) - self.old.n_units + place]
-                kept = before[: len(before) - self.old.n_units]
-                arrays[dense[0]] = np.concatenate([kept, rows])
+                        rows[new] = old[place]
+                arrays[name] = np.concatenate([kept, rows])
         return MlpPolicy.from_arrays(arrays, policy.description())
 
     def describe(self) -> list[str]:
@@ -256,27 +243,24 @@ class SpaceChange:
 
 def extend_study(
     study: Study, space: SpaceLike | None, defaults: Mapping[str, Any], objective: str | None
-) -> Setup:
-    """Record another space, or another objective, in one transaction; see `Study.extend`.
-
-    Raises:
-        StudyError: If something cannot be carried over, or nothing changes.
-        BusyError: If another process runs the study.
-    """
+) -> tuple[Setup, list[str]]:
+    """Record another space or objective in one transaction; see `Study.extend`."""
     store, old = study.store, study.configuration
     with LeaseKeeper(store):
         study.refresh()
         training, targets, defaults = _training_for(study, space, defaults)
         change = SpaceChange(study.space, targets, defaults)
-        configuration = replace(old, space=targets.to_dict(), selector=_aimed(old, objective))
-        if training is not None:
-            configuration = replace(configuration, family=training.environment)
         lines = change.describe()
-        if configuration.selector != old.selector:
-            before, now = (
-                each.selector["options"].get("objective", "mean") for each in (old, configuration)
-            )
-            lines.append(f"objective {now} instead of {before}")
+        changes: dict[str, Any] = {"space": targets.to_dict()}
+        if training is not None:
+            changes["family"] = training.environment
+        options = {n: v for n, v in old.selector["options"].items() if n != "objective"}
+        before = old.selector["options"].get("objective", "mean")
+        if objective not in (None, before):
+            lines.append(f"objective {objective} instead of {before}")
+            aim = {} if objective == "mean" else {"objective": objective}
+            changes["selector"] = {**old.selector, "options": {**options, **aim}}
+        configuration = replace(old, **changes)
         if not lines:
             raise StudyError("Nothing changes: the study has this space and this objective.")
         asked = [t.id for t in study.pending if t.run is None]
@@ -286,7 +270,7 @@ def extend_study(
                 "tell, also as cancelled, and extend the study then."
             )
         setup = configuration.set_up()
-        seen = [t for t in study.log.trained if t.source.sees_context]
+        seen = [t for t in study.trained if t.source.sees_context]
         here = [t for t in seen if study.files.state(t) == "intact"]
         for trial in here:  # nothing is recorded if one of them cannot follow
             change.policy(study.files.load(trial.id))
@@ -301,9 +285,9 @@ def extend_study(
             _rewrite(study, change)
             store.set_fact("configuration", asdict(configuration))
             store.set_fact(EXTENSIONS, [*store.facts().get(EXTENSIONS, []), event])
-            record_stop(store, None)
+            store.set_fact(STOPPED, None)
     store.back_up(always=True)
-    return setup._replace(training=training)
+    return setup._replace(training=training), lines
 
 
 def _rewrite(study: Study, change: SpaceChange) -> None:
@@ -333,52 +317,32 @@ def _rewrite(study: Study, change: SpaceChange) -> None:
         store.set_fact(RANDOM_ACTIONS, {**random, "targets": targets, "returns": returns_kept})
 
 
-def _aimed(configuration: Configuration, objective: str | None) -> dict[str, Any]:
-    """Return the selector with another objective."""
-    chosen = configuration.selector
-    if objective is None:
-        return chosen
-    options = {name: value for name, value in chosen["options"].items() if name != "objective"}
-    aim = {} if objective == "mean" else {"objective": objective}
-    return {**chosen, "options": {**options, **aim}}
-
-
 def _training_for(
     study: Study, space: SpaceLike | None, defaults: Mapping[str, Any]
 ) -> tuple[TrainerSpec | None, ContextSpace, dict[str, Any]]:
     """Make the training and the targets in the new space, and complete the defaults."""
-    if study.configuration.family is None:
-        return None, study.space if space is None else read_space(space)[0], dict(defaults)
-    if space is None:
-        return study.training, study.space, dict(defaults)
-    from sdmbtl.environments import FactoryFamily
+    spec = None if study.configuration.family is None else study.training
+    if spec is None or space is None:
+        return spec, study.space if space is None else read_space(space)[0], dict(defaults)
+    from sdmbtl.environments import FactoryFamily, make_family
     from sdmbtl.training import TrainerSpec
     from sdmbtl.training.registry import trainer_from_settings
 
-    spec, family = study.training, study.family
-    extended = _family_in(family, spec, space)
-    # A function that makes environments has no values of its own: its defaults are our middle.
+    family, made = study.family, spec.environment
+    extended = family
+    if made.get("importable", True):
+        extended = make_family(made["name"], **{**made["options"], "space": space})
+    elif isinstance(family, FactoryFamily):
+        extended = FactoryFamily(family.made_by(), space, **made["options"])  # type: ignore[arg-type]
+    # A function that makes environments has no usual values: its defaults are our middle.
     is_function = isinstance(extended, FactoryFamily) and extended.functional() is None
     usual = {} if is_function else extended.defaults
-    targets = extended.space() if extended is not family else read_space(space)[0]
+    targets = read_space(space)[0] if extended is family else extended.space()
     added = [name for name in targets.names if name not in study.space.dimensions]
     known = {name: usual[name] for name in added if name in usual}
     trainer = trainer_from_settings(spec.trainer, extended, targets, spec.settings)
     trainer.check_environment()
     return TrainerSpec.of(trainer), targets, {**known, **defaults}
-
-
-def _family_in(family: EnvironmentFamily, spec: TrainerSpec, space: SpaceLike) -> EnvironmentFamily:
-    """Make the environments with another space."""
-    from sdmbtl.environments import FactoryFamily, make_family
-
-    environment = spec.environment
-    if environment.get("importable", True):
-        return make_family(environment["name"], **{**environment["options"], "space": space})
-    if isinstance(family, FactoryFamily):
-        made: Any = family.made_by()
-        return FactoryFamily(made, space, **environment["options"])
-    return family
 
 
 def adapted_files(facts: Mapping[str, Any], space: ContextSpace) -> dict[str, SpaceChange]:

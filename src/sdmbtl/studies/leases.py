@@ -60,10 +60,6 @@ class Lease:
         """Return the lease with a heartbeat now."""
         return replace(self, heartbeat=time.time())
 
-    def returned(self) -> Lease:
-        """Return the lease without a holder; its token is remembered."""
-        return replace(self, holder=None)
-
     @property
     def process(self) -> int | None:
         """Number of the process that holds it; None if it is free, or held by a job elsewhere."""
@@ -72,12 +68,9 @@ class Lease:
 
 
 def grant(before: Lease | None, seconds: float, holder: str | None = None) -> Lease:
-    """Return a lease with the next token.
+    """Return a lease with the next token, after one that is free; None if there was none.
 
-    Args:
-        before: The lease so far, which is free; None if there was none.
-        seconds: Time without a heartbeat after which it is free again.
-        holder: Identity of a run; a job elsewhere, which need not be a process, if left out.
+    Without a holder it is for a job elsewhere, which need not be a process.
     """
     token = 1 if before is None else before.token + 1
     return Lease(token, holder or f"job {socket.gethostname()}", seconds, time.time())
@@ -89,11 +82,7 @@ class LeaseKeeper:
     Args:
         store: The store of the study.
         seconds: Time without a heartbeat after which others take over the trials of this run.
-        alone: Whether no other run may be at work; see `Study.run` about `join`.
-
-    Raises:
-        StudyError: If the number of seconds is not usable.
-        BusyError: On entering, if another process runs the study.
+        alone: Whether no other run may be at work: entering raises `BusyError` if one is.
     """
 
     def __init__(self, store: StudyStore, seconds: float = 60.0, *, alone: bool = True) -> None:
@@ -154,7 +143,7 @@ class LeaseKeeper:
         """Record that a trial is done, within a transaction."""
         lease = self.store.leases().get(number)
         if self.tokens.pop(number, None) is not None and lease is not None:
-            self.store.set_lease(number, lease.returned())
+            self.store.set_lease(number, replace(lease, holder=None))
 
     def _beat(self) -> None:
         while not self._ended.wait(self.seconds / 4 or 1.0):
@@ -165,13 +154,17 @@ class LeaseKeeper:
 
     def _renew(self, *, ended: bool = False) -> None:
         """Record a heartbeat of all leases of this run; return them at its end."""
-        change = Lease.returned if ended else Lease.renewed
+
+        def change(lease: Lease) -> Lease:
+            return replace(lease, holder=None) if ended else lease.renewed()
+
         with self.store.transaction():
             for number, lease in self.store.leases().items():
                 if lease.holder == self.holder:
                     self.store.set_lease(number, change(lease))
             runs = self.store.runs()
-            self.store.set_runs([change(r) if r.holder == self.holder else r for r in runs])
+            ours = [change(r) if r.holder == self.holder else r for r in runs]
+            self.store.set_runs(ours)
 
 
 def _has_ended(holder: str) -> bool:

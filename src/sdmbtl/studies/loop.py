@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import time
 from collections import deque
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, wait
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
@@ -21,20 +21,26 @@ from sdmbtl.callbacks import Callback, Event, Pace
 from sdmbtl.errors import ExhaustedError, StudyError, WorkerLostError
 from sdmbtl.execution import Executor
 from sdmbtl.selectors import Trial
+from sdmbtl.selectors.trial import TrainingRun
 from sdmbtl.studies.extension import TO_EVALUATE
-from sdmbtl.studies.jobs import JobMaker
-from sdmbtl.studies.recording import Recorder
+from sdmbtl.studies.jobs import begin_evaluation, training_job
+from sdmbtl.studies.leases import LeaseKeeper
+from sdmbtl.studies.recording import CODE_ERROR, Recorder
 from sdmbtl.studies.row_evaluation import Batch, RowEvaluation
-from sdmbtl.studies.trial_queue import TrialQueue
+from sdmbtl.studies.stopping import Standing, StopRule
 
 if TYPE_CHECKING:
-    from sdmbtl.training import Checkpoints, TrainerSpec, TrainingJob
+    from sdmbtl.studies.study import Study
+    from sdmbtl.training import Checkpoints, TrainingJob
     from sdmbtl.training.evaluation import EvaluationHelpers
 
 #: Seconds between two looks at the workers, and after how many of them, if nothing is done, the
 #: database and the stop rules are looked at again.
 LOOK_EVERY, LOOKS = 0.2, 10
-
+#: Seconds between two looks at what other processes do, when the rest is theirs.
+WAIT_FOR_OTHERS = 0.5
+#: After this many contexts in a row whose training failed, something is wrong with the set-up.
+GIVE_UP_AFTER = 3
 #: A row is evaluated in this many pieces for each worker, so that they end at about the same time.
 PIECES_PER_WORKER = 2
 
@@ -76,116 +82,118 @@ class _Piece:
         return _Piece(self.row, replace(self.batch, numbers=numbers))
 
 
+@dataclass(eq=False)
 class Loop:
     """Trains and evaluates what a study's selector chooses.
 
-    Args:
-        training: How policies are trained.
-        jobs: Makes the training jobs.
-        recorder: Records what comes out.
+    Attributes:
+        study: The study.
+        leases: Leases of this run.
         tell: Called with every `Event`.
         executor: Who does the work.
         helpers: Processes that share the evaluations of an executor that is this process.
         checkpoints: Where runs that were killed continue from; None for none.
         worker_retries: How often what a lost worker did is given to another one.
+        rules: When to stop.
+        budget: Number of finished policies in all, if that is limited.
     """
 
-    def __init__(
-        self,
-        training: TrainerSpec,
-        jobs: JobMaker,
-        recorder: Recorder,
-        tell: Callback,
-        executor: Executor,
-        *,
-        helpers: EvaluationHelpers | None = None,
-        checkpoints: Checkpoints | None = None,
-        worker_retries: int = 2,
-    ) -> None:
-        self.training, self.jobs, self.recorder, self.tell = training, jobs, recorder, tell
-        self.log, self.files = jobs.log, jobs.files
-        self.executor, self.helpers = executor, helpers if executor.in_process else None
-        self.checkpoints, self.worker_retries = checkpoints, worker_retries
+    study: Study
+    leases: LeaseKeeper
+    tell: Callback
+    executor: Executor
+    helpers: EvaluationHelpers | None = None
+    checkpoints: Checkpoints | None = None
+    worker_retries: int = 2
+    rules: Sequence[StopRule] = ()
+    budget: int | None = None
+
+    def __post_init__(self) -> None:
+        self.files, self.training = self.study.files, self.study.training
+        self.recorder = Recorder(self.study, self.leases, self.tell)
+        self._begun, self._before, self._failures = time.monotonic(), self.study.n_finished, 0
         self._tasks: dict[Future[Any], _Run | _Piece] = {}
         self._todo: deque[_Run | _Piece] = deque()
         self._in_hand: set[int] = set()
 
-    def run(self, queue: TrialQueue) -> str:
+    def run(self) -> str:
         """Continue until a rule holds, and what is under way is done; returns why it stopped."""
         while True:
-            self.log.refresh()
-            reason = self._fill(queue)
+            self.study.refresh()
+            reason = self._fill()
             if self._tasks:
-                self._wait(queue)
+                self._count_failures(self._wait())
             elif reason is not None:
-                alone = self.recorder.leases.alone
-                if self.checkpoints is not None and alone and not self.log.pending:
+                alone = self.leases.alone and not self.study.pending
+                if self.checkpoints is not None and alone:
                     self.checkpoints.clear()  # leftovers of other settings too
                 return reason
             else:  # the rest is other processes'
-                queue.wait_for_others()
+                for trial in self.study.pending[:1]:
+                    self.tell(Event("waiting", trial))
+                time.sleep(WAIT_FOR_OTHERS)
 
     def retrain_missing(self) -> None:
         """Train finished policies again whose file is missing or damaged, from the same seed.
 
         If another policy comes out, as with other releases of packages, it is evaluated again.
         """
-        for number in [t.id for t in self.log.trained if t.status == "finished"]:  # parents first
-            trial = self.log.trials[number]
-            if self.files.state(trial) != "intact" and self._has_parent(trial):
+        for number in [t.id for t in self.study.trained if t.status == "finished"]:  # parents first
+            trial = self.study.trials[number]
+            has_parent = trial.parent is None or self._is_here(self.study.trials[trial.parent])
+            if has_parent and not self._is_here(trial):
                 self._begin_training([trial])
                 self._work_off()
 
     def evaluate_missing(self) -> None:
         """Evaluate each policy that is here on the targets on which it was not."""
-        for number in [trial.id for trial in self.log.trained]:
-            trial = self.log.trials[number]  # others may have changed it meanwhile
+        for number in [trial.id for trial in self.study.trained]:
+            trial = self.study.trials[number]  # others may have changed it meanwhile
             missing = trial.row is None or np.isnan(trial.row).any()
-            is_here = self.files.state(trial) == "intact"
-            if trial.status in ("finished", "failed") and missing and is_here:
+            if trial.status in ("finished", "failed") and missing and self._is_here(trial):
                 self._begin_row(trial, everywhere=True)
                 self._work_off()
 
     def evaluate_extended(self) -> None:
         """Evaluate policies on targets that an extension added, as the study is set to."""
-        store = self.log.store
+        store = self.study.store
         while waiting := store.facts().get(TO_EVALUATE):
-            trial = self.log.trials[waiting[0]]
-            if trial.status == "finished" and self.files.state(trial) == "intact":
+            trial = self.study.trials[waiting[0]]
+            if trial.status == "finished" and self._is_here(trial):
                 self._begin_row(trial)
                 self._work_off()
                 self._in_hand.discard(trial.id)  # also if nothing was worth playing
             with store.transaction():
                 store.set_fact(TO_EVALUATE, waiting[1:])
 
-    # -- giving work ---------------------------------------------------------------------------
-
     def _work_off(self) -> None:
         """Do what is to be done, without asking for more."""
         while self._todo or self._tasks:
             while self._todo and len(self._tasks) < self.executor.workers:
                 self._submit(self._todo.popleft())
-            self._wait(None)
+            self._wait()
 
-    def _fill(self, queue: TrialQueue) -> str | None:
+    def _fill(self) -> str | None:
         """Give every free worker something to do; why to stop, if there is nothing to be asked."""
+        study = self.study
         while len(self._tasks) < self.executor.workers:
             if self._todo:
                 self._submit(self._todo.popleft())
                 continue
-            claimed = [t for t in queue.claim() if t.id not in self._in_hand]
-            trials = [t for t in claimed if self._is_ready(t)][: queue.batch]
-            reason = queue.stop_reason(waiting=bool(trials))
+            ours = self.leases.claim([t for t in study.pending if t.run is not None])
+            ready = [t for t in ours if t.id not in self._in_hand and self._is_ready(t)]
+            trials = ready[: study.configuration.batch]
+            reason = self._stop_reason(waiting=bool(trials))
             if reason is not None:
                 return reason
             try:
-                trials = trials or queue.ask()
+                trials = trials or self._ask()
             except ExhaustedError:
-                others = ", or asked for elsewhere" if self.log.pending else ""
+                others = ", or asked for elsewhere" if study.pending else ""
                 return f"every target has been trained on{others}"
             if not trials:
                 return None
-            trained = [t for t in trials if self.files.state(t) == "intact"]
+            trained = [t for t in trials if self._is_here(t)]
             for trial in trained:
                 self._begin_row(trial)
             untrained = [t for t in trials if t not in trained]
@@ -193,12 +201,43 @@ class Loop:
                 self._begin_training(untrained)
         return None
 
-    def _is_ready(self, trial: Trial) -> bool:
-        """Tell whether the policy that a trial starts from is here; if it never will be, give up.
+    def _stop_reason(self, *, waiting: bool) -> str | None:
+        """Return why to stop now; most rules wait for trials that are asked for and not done."""
+        rules = [rule for rule in self.rules if not waiting or rule.even_if_pending]
+        if not rules:
+            return None
+        done = self.study.n_finished - self._before
+        seconds = (time.monotonic() - self._begun) / done if done > 0 else None
+        standing = Standing.of(self.study, seconds)
+        return next((reason for rule in rules if (reason := rule.reason(standing))), None)
 
-        Raises:
-            StudyError: If its file is lost and can be made again.
-        """
+    def _ask(self) -> list[Trial]:
+        """Ask for the next trials, as many as a batch has; none if the rest is that of others."""
+        study = self.study
+        with study.write_lock():
+            wanted = study.configuration.batch
+            if self.budget is not None:
+                # What is under way, here or elsewhere, will be finished too.
+                under_way = sum(t.run is not None for t in study.pending)
+                wanted = min(wanted, self.budget - study.n_finished - under_way)
+            if wanted < 1:
+                return []
+            begun = time.monotonic()
+            chosen = study.selector.next_trials(wanted)
+            asked = [trial.updated(run=TrainingRun()) for trial in chosen]
+            choosing = {(asked[0].id, "choosing"): time.monotonic() - begun}
+            study.store.write(*asked, seconds=choosing)
+            for trial in asked:
+                self.leases.take(trial.id)
+        for trial in asked:
+            self.tell(Event("asked", trial))
+        return asked
+
+    def _is_here(self, trial: Trial) -> bool:
+        return self.files.state(trial) == "intact"
+
+    def _is_ready(self, trial: Trial) -> bool:
+        """Tell whether the policy that a trial starts from is here; give up if it never will be."""
         if trial.parent is None:
             return True
         path = self.files.root
@@ -207,7 +246,7 @@ class Loop:
                 f"Policy {trial.id} starts from policy {trial.parent}, which is not an earlier "
                 f"one. See: sdmbtl doctor {path}"
             )
-        parent = self.log.trials[trial.parent]
+        parent = self.study.trials[trial.parent]
         state = self.files.state(parent)
         if state == "intact" or parent.status == "pending":  # which is tried again before
             return state == "intact"
@@ -221,13 +260,10 @@ class Loop:
         self.recorder.give_up(trial, error)
         return False
 
-    def _has_parent(self, trial: Trial) -> bool:
-        return trial.parent is None or (self.files.state(self.log.trials[trial.parent]) == "intact")
-
     def _begin_training(self, trials: list[Trial]) -> None:
         """Have trials trained; those of a chunk together, in one task."""
         self._in_hand |= {trial.id for trial in trials}
-        jobs = [self.jobs.job(trial) for trial in trials]
+        jobs = [training_job(self.study, trial) for trial in trials]
         for numbers in self.training.make_trainer().chunks(jobs):
             self._todo.append(_Run([trials[n] for n in numbers], [jobs[n] for n in numbers]))
 
@@ -235,8 +271,8 @@ class Loop:
         """Begin to evaluate the policy of a trial, on every target if that is asked for."""
         self._in_hand.add(trial.id)
         policy = self.files.content(trial.id)
-        row = _Row(trial, self.jobs.evaluation(trial, everywhere=everywhere), policy)
-        self._begin_wave(row)
+        evaluation = begin_evaluation(self.study, trial, everywhere=everywhere)
+        self._begin_wave(_Row(trial, evaluation, policy))
 
     def _begin_wave(self, row: _Row) -> bool:
         """Cut what is to be played next of a row into pieces; False if nothing is."""
@@ -250,7 +286,7 @@ class Loop:
         row.todo, row.done = sum(len(piece.batch.numbers) for piece in pieces), 0
         self._todo.extendleft(reversed(pieces))  # before what is still to be trained
         if pieces:
-            self._show_row(row, 0)
+            self.tell(Event("evaluating", row.trial, 0, row.todo))
         return bool(pieces)
 
     def _submit(self, task: _Run | _Piece) -> None:
@@ -272,18 +308,16 @@ class Loop:
 
             def listen(data: dict[str, Any]) -> None:
                 if show:
-                    self._show_row(row, row.done + data["done"])
+                    self.tell(Event("evaluating", row.trial, row.done + data["done"], row.todo))
 
             what = [evaluate_task, self.training, row.policy, row.evaluation.contexts]
-            what += [batch.numbers, batch.episodes, batch.seed, self.helpers]
+            what += [batch.numbers, batch.episodes, batch.seed, self.helpers if show else None]
         future = self.executor.submit(*what, on_report=listen)
         self._tasks[future] = task
 
-    # -- taking results ------------------------------------------------------------------------
-
-    def _wait(self, queue: TrialQueue | None) -> None:
-        """Take what is done; show how far the rest is while nothing is."""
-        done: set[Future[Any]] = set()
+    def _wait(self) -> list[int]:
+        """Take what is done, or show how far it is; returns the trials that ended."""
+        done, ended = set[Future[Any]](), list[int]()
         for _ in range(LOOKS):
             done, _ = wait(self._tasks, LOOK_EVERY, return_when=FIRST_COMPLETED)
             if done:
@@ -294,13 +328,10 @@ class Loop:
             error = future.exception()
             if error is not None and not isinstance(error, WorkerLostError):
                 raise error
-            if isinstance(task, _Piece):
-                ended = self._take_piece(task, future, error)
-            else:
-                ended = self._take_training(task, future, error)
-            self._in_hand -= set(ended)
-            if queue is not None:
-                queue.count_failures(ended)
+            take: Any = self._take_piece if isinstance(task, _Piece) else self._take_training
+            ended += take(task, future, error)
+        self._in_hand -= set(ended)
+        return ended
 
     def _take_training(
         self, run: _Run, future: Future[Any], error: WorkerLostError | None
@@ -318,7 +349,7 @@ class Loop:
             delete_checkpoints(self.training, run.jobs, self.checkpoints)
         ended = []
         for before in run.trials:
-            trial = self.log.trials[before.id]
+            trial = self.study.trials[before.id]
             if trial.has_policy and trial.status == "pending":
                 self._begin_row(trial)
             else:  # failed, to be tried again, or reported elsewhere
@@ -345,13 +376,34 @@ class Loop:
             lost = {numbers[0]: f"WorkerLostError: {error}"}
             row.evaluation.take(numbers, nothing, lost, 0)
         row.done += len(numbers)
-        self._show_row(row, row.done)
+        self.tell(Event("evaluating", row.trial, row.done, row.todo))
         if row.done < row.todo or self._begin_wave(row):
             return []
         self.recorder.keep_evaluated(row.trial, row.evaluation, time.monotonic() - row.begun)
         return [row.trial.id]
 
-    # -- showing -------------------------------------------------------------------------------
+    def _count_failures(self, numbers: Iterable[int]) -> None:
+        """Count failures in a row; raise if they are too many, or in the code of an environment."""
+        for trial in (self.study.trials[number] for number in numbers):
+            if trial.status == "finished":
+                self._failures = 0
+            if trial.status != "failed":  # a retry to come is neither
+                continue
+            self._failures += 1
+            run, path = trial.run or TrainingRun(), self.files.root
+            last = run.errors[-1] if run.errors else "it was reported as failed elsewhere"
+            is_hopeless = not self.study.n_finished and CODE_ERROR.search(last)
+            if self._failures < GIVE_UP_AFTER and not is_hopeless:
+                continue
+            what, way_out = "Training", f"sdmbtl resume {path} --retry-failed"
+            way_out += ", with --accept-changes if you have edited the environments"
+            if run.policy_sha256 is not None:
+                what, way_out = "Training or evaluation", f"sdmbtl evaluate {path} --missing"
+            where = "a context" if self._failures == 1 else f"{self._failures} contexts in a row"
+            raise StudyError(
+                f"{what} failed on {where}, the last time with: {last.rstrip('.')}. Policies that "
+                f"were trained are kept. Fix the cause, then: {way_out}"
+            )
 
     def _show(self) -> None:
         """Tell how far the work is: a training run with news first."""
@@ -361,7 +413,7 @@ class Loop:
             self._show_run(run, sum(len(run.trials) for run in runs))
         else:
             row = next(task.row for task in self._tasks.values() if isinstance(task, _Piece))
-            self._show_row(row, row.done)
+            self.tell(Event("evaluating", row.trial, row.done, row.todo))
 
     def _show_run(self, run: _Run, policies: int) -> None:
         from sdmbtl.training import Report
@@ -374,6 +426,3 @@ class Loop:
             speed = run.pace.steps_per_second(report.steps)
         report = replace(report, evaluations=report.evaluations[told:])
         self.tell(Event.of(report, run.trials[0], speed, policies))
-
-    def _show_row(self, row: _Row, done: int) -> None:
-        self.tell(Event("evaluating", row.trial, done, row.todo))

@@ -23,10 +23,7 @@ FileState = Literal["intact", "missing", "damaged"]
 
 
 class PolicyFiles:
-    """The policies of a study on disk.
-
-    Args:
-        root: Directory of the study.
+    """The policies of a study on disk, below its directory `root`.
 
     Attributes:
         changes: By SHA-256 of their files: how policies of an earlier space see the present one.
@@ -43,16 +40,15 @@ class PolicyFiles:
     def load(self, number: int) -> Policy:
         """Read a policy."""
         content = self._read(number)
-        change = self.changes.get(hashlib.sha256(content).hexdigest())
         policy = policy_from_bytes(content, str(self.path(number)))
+        change = self.changes.get(hashlib.sha256(content).hexdigest())
         return policy if change is None else change.policy(policy)
 
     def content(self, number: int) -> bytes:
         """Return a policy as the content of a file, adapted to the space of the study."""
         content = self._read(number)
-        if hashlib.sha256(content).hexdigest() not in self.changes:
-            return content
-        return policy_bytes(self.load(number))
+        is_adapted = hashlib.sha256(content).hexdigest() in self.changes
+        return policy_bytes(self.load(number)) if is_adapted else content
 
     def _read(self, number: int) -> bytes:
         try:
@@ -64,11 +60,7 @@ class PolicyFiles:
             ) from None
 
     def write(self, number: int, content: bytes) -> str:
-        """Write a policy file and return its SHA-256.
-
-        Raises:
-            StudyError: If it cannot be written.
-        """
+        """Write a policy file and return its SHA-256."""
         path = self.path(number)
         found = unsafe_path_reason(path, self.root)
         if found is not None:

@@ -18,8 +18,8 @@ if TYPE_CHECKING:
     from sdmbtl.contexts import ContextSpace
     from sdmbtl.execution import Executor
     from sdmbtl.selectors import Trial
-    from sdmbtl.studies.store import StudyStore
-    from sdmbtl.training import Evaluation, TrainerSpec
+    from sdmbtl.studies.study import Study
+    from sdmbtl.training import Evaluation
 
 #: Most targets to play on, episodes on each, and most steps in all.
 MOST_TARGETS, EPISODES, MOST_STEPS = 16, 2, 10_000
@@ -49,16 +49,6 @@ class RandomActions:
         weights = None if space.weights is None else space.weights[self.targets]
         return mean_of(mean_over_episodes(self.returns), weights)
 
-    @property
-    def deviation(self) -> float:
-        """Standard deviation of the episodes on a target; 0 if none was played twice."""
-        centered = self.returns - np.nanmean(self.returns, axis=1, keepdims=True)
-        played = np.isfinite(self.returns).sum(axis=1)
-        freedom = int((played - 1).sum())
-        if not freedom:
-            return 0.0
-        return float(np.sqrt(np.nansum(centered**2) / freedom))
-
     def own_returns(self, trial: Trial, space: ContextSpace) -> NDArray[np.float64]:
         """Returns where a policy was trained: on the targets there, or on the nearest one."""
         chosen = space.targets_in(trial.source)[self.targets]
@@ -73,56 +63,47 @@ class RandomActions:
 
         If a policy were no better, its returns would vary as those of random actions do. One that
         is better on average over all targets has learned, although not where it was trained.
-
-        Args:
-            trial: The policy, with its row.
-            space: The context space.
-            episodes: Number of episodes behind each entry of the row.
         """
         own = trial.source_return
         if own is None and trial.row is not None and trial.index is not None:
             own = float(trial.row[trial.index])
         if own is None or np.isnan(own):
             return False  # it was not evaluated where it was trained
+        centered = self.returns - np.nanmean(self.returns, axis=1, keepdims=True)
+        # Standard deviation of the episodes on a target; 0 if none was played twice.
+        freedom = int((np.isfinite(self.returns).sum(axis=1) - 1).sum())
+        deviation = np.sqrt(np.nansum(centered**2) / freedom) if freedom else 0.0
+
+        def highest(mean: float, number: int, played: int) -> float:
+            """Highest mean of this number of episodes that noise explains, by those played."""
+            return mean + STANDARD_ERRORS * float(deviation * np.sqrt(1 / number + 1 / played))
+
         played = np.full(len(space), episodes) if trial.episodes is None else trial.episodes
         inside, random = space.targets_in(trial.source), self.own_returns(trial, space)
-        if own > self._highest(mean_of(random), max(played[inside].sum(), 1), len(random)):
+        if own > highest(mean_of(random), max(played[inside].sum(), 1), len(random)):
             return False
         everywhere = own if trial.row is None else mean_of(trial.row, space.weights)
-        return not everywhere > self._highest(self.mean(space), played.sum(), self.returns.size)
-
-    def _highest(self, mean: float, number: int, played: int) -> float:
-        """Highest mean of this number of episodes that noise explains, by those played."""
-        error = self.deviation * np.sqrt(1 / number + 1 / played)
-        return mean + STANDARD_ERRORS * float(error)
+        return not everywhere > highest(self.mean(space), played.sum(), self.returns.size)
 
 
-def measure_random_actions(
-    store: StudyStore, training: TrainerSpec, space: ContextSpace, root: int, executor: Executor
-) -> None:
+def measure_random_actions(study: Study, executor: Executor) -> None:
     """Play random actions on some of the targets, once in the life of a study, and record it.
 
     It decides nothing: if an environment fails here, that is recorded, and the study continues.
-
-    Args:
-        store: The store of the study.
-        training: How its policies are trained.
-        space: Its context space.
-        root: Root of its random numbers.
-        executor: Who plays them.
     """
     from sdmbtl.training.tasks import random_actions_task
 
+    store, space = study.store, study.space
     if RANDOM_ACTIONS in store.facts():
         return
-    seed = derived_seed(root, "random actions")
+    seed = derived_seed(study.configuration.seed, "random actions")
     targets = np.arange(len(space))
     if len(targets) > MOST_TARGETS:
         rng = np.random.default_rng(seed)
         targets = np.sort(rng.choice(targets, MOST_TARGETS, replace=False))
-    how = space.targets[targets], EPISODES, MOST_STEPS, seed
+    how = study.training, space.targets[targets], EPISODES, MOST_STEPS, seed
     try:
-        played: Evaluation = executor.submit(random_actions_task, training, *how).result()
+        played: Evaluation = executor.submit(random_actions_task, *how).result()
     except Exception as error:  # noqa: BLE001 (whatever an environment may raise)
         measured: dict[str, Any] = {"error": error_text(error)}
     else:

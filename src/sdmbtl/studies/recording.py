@@ -15,16 +15,13 @@ from sdmbtl.callbacks import Callback, Event
 from sdmbtl.policies import policy_bytes
 from sdmbtl.selectors import Trial
 from sdmbtl.selectors.trial import TrainingRun
-from sdmbtl.studies.configuration import Configuration
-from sdmbtl.studies.jobs import training_run
 from sdmbtl.studies.leases import LeaseKeeper
-from sdmbtl.studies.policy_files import PolicyFiles
 from sdmbtl.studies.random_actions import no_better_warning, recorded_random_actions
 from sdmbtl.studies.row_evaluation import RowEvaluation, episodes_behind
-from sdmbtl.studies.trial_log import TrialLog
 from sdmbtl.transfer import mean_over_episodes
 
 if TYPE_CHECKING:
+    from sdmbtl.studies.study import Study
     from sdmbtl.training import Failure, Training, TrainingJob
 
 _log = logging.getLogger(__name__)
@@ -33,52 +30,27 @@ _log = logging.getLogger(__name__)
 Outcome = tuple[Trial, "TrainingJob", "Training | Failure"]
 
 #: Errors in the code of an environment, which another seed or context does not change.
-_CODE_ERRORS = re.compile(
+CODE_ERROR = re.compile(
     r"\b(Attribute|Import|ModuleNotFound|Name|NotImplemented|Syntax|Type)Error: "
 )
 
 
-def is_code_error(error: str) -> bool:
-    """Tell whether an error is one of code, so that trying again would not help."""
-    return _CODE_ERRORS.search(error) is not None
-
-
 class Recorder:
-    """Records what becomes of trials.
+    """Records what becomes of trials, under the leases of a run, and tells it.
 
     What other processes have recorded meanwhile is never replaced. A result of a trial that was
     lost to another process is recorded as stale and does not count.
-
-    Args:
-        log: The trials.
-        files: The policies.
-        configuration: The configuration of the study.
-        leases: Those of this run.
-        tell: Called with every `Event`.
     """
 
-    def __init__(
-        self,
-        log: TrialLog,
-        files: PolicyFiles,
-        configuration: Configuration,
-        leases: LeaseKeeper,
-        tell: Callback,
-    ) -> None:
-        self.log, self.files, self.configuration = log, files, configuration
-        self.leases, self.tell = leases, tell
+    def __init__(self, study: Study, leases: LeaseKeeper, tell: Callback) -> None:
+        self.study, self.leases, self.tell = study, leases, tell
 
     def keep_trained(self, outcomes: Sequence[Outcome], seconds: float) -> None:
-        """Record the result of training, with the policy files; all of it or nothing.
-
-        Args:
-            outcomes: Of pending trials, or of finished ones whose file was lost.
-            seconds: Time that all of it took.
-        """
+        """Record what was trained together, with the policy files; all of it or nothing."""
         from sdmbtl.training import Failure
 
         events: list[Event] = []
-        with self.log.write_lock():
+        with self.study.write_lock():
             for trial, job, result in outcomes:
                 if not self._is_ours(trial, result):
                     continue
@@ -87,7 +59,7 @@ class Recorder:
                 else:
                     events.append(Event("trained", self._trained(trial, job, result)))
             first = {(event.trial.id, "training"): seconds for event in events[:1]}
-            self.log.record(*(event.trial for event in events), seconds=first)
+            self.study.store.write(*(event.trial for event in events), seconds=first)
         for event in events:
             self.tell(event)
 
@@ -96,18 +68,19 @@ class Recorder:
         notes = {"id": trial.id, "context": trial.context, "seed": job.seed}
         notes |= {k: v for k, v in trial.source.to_dict().items() if k in ("width", "parent")}
         content = policy_bytes(training.policy, {**notes, "steps": training.steps})
+        before = trial.run or TrainingRun()
         run = replace(
-            training_run(trial),
+            before,
             steps=int(training.steps),  # numbers of NumPy are not JSON
             # Those of a policy that was lost and is trained again were counted the first time.
-            evaluation_steps=training_run(trial).evaluation_steps or int(training.evaluation_steps),
+            evaluation_steps=before.evaluation_steps or int(training.evaluation_steps),
             training_return=float(training.source_return),
             curve=tuple((int(steps), float(value)) for steps, value in training.curve),
-            policy_sha256=self.files.write(trial.id, content),
+            policy_sha256=self.study.files.write(trial.id, content),
         )
-        if trial.row is not None and run.policy_sha256 != training_run(trial).policy_sha256:
+        if trial.row is not None and run.policy_sha256 != before.policy_sha256:
             # Its returns are those of another policy: it is evaluated next, also after a crash.
-            self.leases.take(trial.id, self.log.store.leases().get(trial.id))
+            self.leases.take(trial.id, self.study.store.leases().get(trial.id))
             trial = trial.replaced(
                 "another policy came out of training again",
                 status="pending",
@@ -121,26 +94,19 @@ class Recorder:
         if trial.status == "finished":
             _log.warning("Policy %d could not be trained again: %s", trial.id, failure.error)
             return trial
-        retry = failure.attempt < self.configuration.retries and not is_code_error(failure.error)
-        attempt = failure.attempt + 1 if retry else failure.attempt
-        run = TrainingRun(attempt, (*training_run(trial).errors, failure.error))
-        if not retry:
-            self.leases.give_back(trial.id)
+        attempt, errors = failure.attempt, (*(trial.run or TrainingRun()).errors, failure.error)
+        if attempt < self.study.configuration.retries and not CODE_ERROR.search(failure.error):
+            return self._with_attributes(trial.updated(run=TrainingRun(attempt + 1, errors)))
+        self.leases.give_back(trial.id)
         return self._with_attributes(
-            trial.updated(run=run, status=trial.status if retry else "failed")
+            trial.updated(run=TrainingRun(attempt, errors), status="failed")
         )
 
     def keep_evaluated(self, trial: Trial, played: RowEvaluation, seconds: float) -> None:
-        """Record the returns of a policy.
-
-        Args:
-            trial: The trial as it was on record when the evaluation began.
-            played: Its evaluation.
-            seconds: Time that it took.
-        """
+        """Record the returns of a policy, for the trial as it was when the evaluation began."""
         returns, errors = played.known, dict(sorted(played.errors.items()))
         row = mean_over_episodes(returns)
-        with self.log.write_lock():
+        with self.study.write_lock():
             if not self._is_ours(trial, row):
                 return
             if np.isnan(row).all():
@@ -148,62 +114,57 @@ class Recorder:
                 error = f"The evaluation failed on all {len(row)} targets. The first error: {first}"
                 evaluated = self._failed(trial, error)
             else:
-                evaluated = self.log.selector.reported_trial(
+                evaluated = self.study.selector.reported_trial(
                     trial, row, source_return=played.own, correct=True
                 ).updated(run=trial.run)
-            run = training_run(evaluated)
+            run = evaluated.run or TrainingRun()
             run = replace(run, evaluation_steps=run.evaluation_steps + played.steps)
             evaluated = evaluated.updated(run=run, episodes=episodes_behind(returns))
-            self.log.record(
+            self.study.store.write(
                 evaluated,
                 episodes={} if evaluated.row is None else {trial.id: returns},
                 errors={trial.id: errors},
                 seconds={(trial.id, "evaluation"): seconds},
             )
             self.leases.give_back(trial.id)
-        self.log.store.back_up()
+        self.study.store.back_up()
         if evaluated.row is None:
             self.tell(Event("failed", evaluated))
             return
-        random = recorded_random_actions(self.log.store.facts())
-        episodes = self.configuration.episodes
-        warning = no_better_warning(evaluated, self.log.space, episodes, random)
+        random = recorded_random_actions(self.study.store.facts())
+        episodes = self.study.configuration.episodes
+        warning = no_better_warning(evaluated, self.study.space, episodes, random)
         self.tell(Event("finished", evaluated, warning=warning))
 
     def keep_lost(self, trial: Trial, error: str, retries: int) -> None:
-        """Record that a worker was lost; after too many of them the trial has failed.
-
-        Args:
-            trial: The trial that it worked on.
-            error: What became of the worker.
-            retries: How many workers may be lost.
-        """
+        """Record that a worker was lost; after too many of them the trial has failed."""
         if trial.status == "finished":
             _log.warning("Policy %d could not be trained again: %s", trial.id, error)
             return
-        run = training_run(trial)
+        run = trial.run or TrainingRun()
         if len(run.lost) >= retries:
             self.give_up(trial, f"WorkerLostError: {error}")
             return
-        with self.log.write_lock():
+        with self.study.write_lock():
             if not self._is_ours(trial):
                 return
             again = trial.updated(run=replace(run, lost=(*run.lost, error)))
-            self.log.record(self._with_attributes(again))
+            self.study.store.write(self._with_attributes(again))
         self.tell(Event("lost", again))
 
     def give_up(self, trial: Trial, error: str) -> None:
         """Record that a pending trial has failed."""
-        with self.log.write_lock():
+        with self.study.write_lock():
             if not self._is_ours(trial):
                 return
             failed = self._failed(trial, error)
-            self.log.record(failed)
+            self.study.store.write(failed)
             self.leases.give_back(trial.id)
         self.tell(Event("failed", failed))
 
     def _failed(self, trial: Trial, error: str) -> Trial:
-        run = replace(training_run(trial), errors=(*training_run(trial).errors, error))
+        run = trial.run or TrainingRun()
+        run = replace(run, errors=(*run.errors, error))
         return self._with_attributes(trial.updated(run=run, status="failed", row=None))
 
     def _is_ours(
@@ -211,18 +172,16 @@ class Recorder:
     ) -> bool:
         """Tell whether a result of this run counts; one that comes too late is recorded as stale.
 
-        Args:
-            trial: The trial as it was on record when the work began.
-            result: The policy, the failure or the row, if there is one.
+        The trial is the one on record when the work began; the result a policy, failure or row.
         """
-        now = self.log.trials[trial.id]
+        now = self.study.trials[trial.id]
         if self.leases.is_lost(trial.id):
             token = self.leases.tokens.pop(trial.id)
             if isinstance(result, np.ndarray):
-                self.log.store.record_stale_result(trial.id, token, "a row of returns", result)
+                self.study.store.record_stale_result(trial.id, token, "a row of returns", result)
             elif result is not None and hasattr(result, "source_return"):
                 what = f"a policy with a training return of {result.source_return}"
-                self.log.store.record_stale_result(trial.id, token, what)
+                self.study.store.record_stale_result(trial.id, token, what)
             _log.warning(
                 "Policy %d was given to another process, because no heartbeat of this one was "
                 "recorded. Its result here is recorded as stale and does not count.",
@@ -242,4 +201,4 @@ class Recorder:
 
     def _with_attributes(self, trial: Trial) -> Trial:
         """Return the trial with the attributes that others have attached meanwhile."""
-        return trial.updated(attributes=self.log.trials[trial.id].attributes)
+        return trial.updated(attributes=self.study.trials[trial.id].attributes)

@@ -82,19 +82,15 @@ class RowEvaluation:
 
     def next_wave(self) -> list[Batch]:
         """Choose the episodes to play next; none if the evaluation is complete."""
-        chosen = self._play_all() if self.history is None else self._play_chosen(self.history)
-        self._begun = True
-        return chosen
-
-    def _play_all(self) -> list[Batch]:
+        begun, self._begun = self._begun, True
+        if self.history is not None:
+            return self._play_chosen(self.history, begun=begun)
         numbers = np.flatnonzero(np.isnan(self.known).all(axis=1)).tolist()
         if self._off_target and self.own is None:
             numbers.append(len(self.space))
-        if self._begun or not numbers:
-            return []
-        return [Batch(numbers, self.known.shape[1], self.seed)]
+        return [] if begun or not numbers else [Batch(numbers, self.known.shape[1], self.seed)]
 
-    def _play_chosen(self, history: History) -> list[Batch]:
+    def _play_chosen(self, history: History, *, begun: bool) -> list[Batch]:
         counts = (~np.isnan(self.known)).sum(axis=1)
         free = counts < self.known.shape[1]
         free[list(self.errors)] = False
@@ -104,7 +100,7 @@ class RowEvaluation:
         after = self.steps * (1 + WAVE / played) if played else 0  # of one more wave
         whole = self.space.is_whole(self.trial.source)
         most = (LARGEST_SHARE_WHOLE if whole else LARGEST_SHARE) * training
-        if not free.any() or (self._begun and after > most):
+        if not free.any() or (begun and after > most):
             return []
         earlier = any(t.row is not None for t in history.trials[: self.trial.id])
         if not counts.any() and not earlier:
@@ -145,14 +141,7 @@ class RowEvaluation:
         errors: Mapping[int, str],
         steps: int,
     ) -> None:
-        """Record what was played.
-
-        Args:
-            numbers: Of the contexts.
-            returns: (len(numbers), episodes) returns, NaN where the evaluation failed.
-            errors: Errors by the number of the context.
-            steps: Environment steps.
-        """
+        """Record (len(numbers), episodes) returns, NaN where the evaluation of a context failed."""
         self.steps += steps
         for number, played in zip(numbers, returns, strict=True):
             if number == len(self.space):

@@ -3,23 +3,22 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from contextlib import suppress
 from dataclasses import dataclass, field, fields
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from sdmbtl.errors import StructureError
 from sdmbtl.json_data import as_json
 from sdmbtl.portfolio.network import NetworkRecord
 from sdmbtl.selectors.structure_detection_selector import StructureDetectionSelector
 from sdmbtl.selectors.trial import TrainingRun, Trial
-from sdmbtl.studies.baseline import Baseline, recorded_baselines
-from sdmbtl.studies.environment import accepted_changes
+from sdmbtl.studies.environment import recorded_environments
 from sdmbtl.studies.extension import EXTENSIONS
-from sdmbtl.studies.networks import recorded_networks
+from sdmbtl.studies.networks import Baseline, recorded_baselines, recorded_networks
 from sdmbtl.studies.random_actions import RandomActions, recorded_random_actions
-from sdmbtl.studies.stopping import recorded_rules, recorded_stop
+from sdmbtl.studies.stopping import STOP_RULES, STOPPED
 from sdmbtl.transfer import Coverage, Objective, coverage_of, share_of_range
 from sdmbtl.transfer.gaps import Gaps, find_gaps
 from sdmbtl.wording import trained_on
@@ -43,7 +42,6 @@ class Level:
     """Mean return over the targets, and the same as a coverage.
 
     Attributes:
-        performance: Mean return.
         coverage: Its share of the range of returns; None if the range is not known.
         id: The policy that has it; None for random actions.
     """
@@ -58,8 +56,6 @@ class PolicySnapshot:
     """A policy and what it brought.
 
     Attributes:
-        trial: The trial: what it was trained on, why, and how.
-        trained_on: Its source in words.
         kind: "whole" for the whole space, "region" or "point".
         training_return: Return where it was trained: in training, or else as evaluated.
         failed_targets: Number of targets on which its evaluation failed.
@@ -116,15 +112,9 @@ class StudySnapshot:
     All but `timing` and `running_process` is the same however often the study was interrupted.
 
     Attributes:
-        path: Its directory.
-        environment: Name of the environments; None if policies are trained elsewhere.
         importable: Whether the environments can be made by name.
         environment_changes: Accepted changes of the environments.
         extensions: Changes of the space and of the objective.
-        trainer: Name of the trainer, if any.
-        selector: Name of the selector.
-        seed: The seed.
-        targets: Number of targets.
         stop_rules: Stopping rules of the last run, as keywords of `Study.run`.
         stopped: Why the last run stopped; None if it was interrupted.
         rounds: Every policy, in order.
@@ -139,16 +129,13 @@ class StudySnapshot:
             the known range, or a return if that is not known.
         gaps: Targets that are badly covered.
         best_single: The best policy for all targets; None before the first.
-        random_actions: Mean return of random actions, if measured.
         networks: Networks that were distilled from the policies.
         baselines: Single policies with the same steps, compared with the study.
-        return_range: Lowest and highest return, if known.
         return_span: Width of the range of returns, known or so far.
         structure: Structure that the selector detects in all rows.
         model_weights: Weight of each model that predicts the next policy.
         next_gain: Rise of the mean best return that is expected of one more policy.
         remaining_gain: The same of `POLICIES_AHEAD` more.
-        versions: Versions of the software.
         timing: Seconds of each stage, in all and by policy.
         running_process: Id of the process that works on the study now.
     """
@@ -239,35 +226,47 @@ class StudySnapshot:
 
 def take_snapshot(study: Study) -> StudySnapshot:
     """Derive all that is shown of a study from its records."""
-    configuration, selector = study.configuration, study.selector
-    best = selector.expected_best
-    family = configuration.family or {}
+    configuration, selector, space = study.configuration, study.selector, study.space
+    family, known = configuration.family or {}, study.return_range
     facts, errors, seconds = study.store.facts(), study.store.errors(), study.store.seconds()
     random = recorded_random_actions(facts)
-    rounds = _rounds(study, errors, random)
-    covered = coverage_of(best, selector.expected_returns, study.return_range, study.space.weights)
-    range_so_far = study.return_range or (None if covered is None else covered.returns)
+    best, expected = selector.expected_best, selector.expected_returns
+    covered = coverage_of(best, expected, known, space.weights)
+    range_so_far = known or (None if covered is None else covered.returns)
     objective = getattr(selector, "objective", Objective())
+    objective_level = single = None
+    if covered is not None and range_so_far is not None:
+        value = objective.value(best, space.weights, range_so_far)
+        share = value if objective.kind == "share" else study.share(value)
+        objective_level = value if share is None else share
+    structure = None
+    if isinstance(selector, StructureDetectionSelector):
+        with suppress(StructureError):  # too little is known
+            structure = selector.detector.detect(selector.rows).structure
     stages: dict[str, float] = {}
-    for each in seconds.values():
-        for stage, value in each.items():
-            stages[stage] = stages.get(stage, 0.0) + value
+    for stage, value in (item for each in seconds.values() for item in each.items()):
+        stages[stage] = stages.get(stage, 0.0) + value
+
+    def level(mean_return: float, number: int | None = None) -> Level:
+        return Level(mean_return, study.share(mean_return), number)
+
+    if len(expected):
+        means = space.mean(expected)
+        ids = [t.id for t in study.trials if t.row is not None]
+        single = level(float(means.max()), ids[int(means.argmax())])
     return StudySnapshot(
         path=str(study.path),
         environment=family.get("name"),
         importable=family.get("importable", True),
-        environment_changes=accepted_changes(facts),
-        extensions=[
-            {name: event[name] for name in ("policies", "changes")}
-            for event in facts.get(EXTENSIONS, [])
-        ],
+        environment_changes=_changes(recorded_environments(facts)[1:]),
+        extensions=_changes(facts.get(EXTENSIONS, [])),
         trainer=None if configuration.trainer is None else configuration.trainer["name"],
         selector=configuration.selector["name"],
         seed=configuration.seed,
-        targets=len(study.space),
-        stop_rules=recorded_rules(facts),
-        stopped=recorded_stop(facts),
-        rounds=rounds,
+        targets=len(space),
+        stop_rules=facts.get(STOP_RULES, {}),
+        stopped=facts.get(STOPPED),
+        rounds=_rounds(study, errors, random),
         stale_results=len(study.store.stale_results()),
         evaluation_steps=study.evaluation_steps,
         performance=study.performance,
@@ -275,16 +274,16 @@ def take_snapshot(study: Study) -> StudySnapshot:
         coverage=covered.mean if covered is not None and covered.known else None,
         covered=covered,
         objective=str(objective),
-        objective_level=_objective_level(study, objective, best, range_so_far),
-        gaps=find_gaps(study.space, best, range_so_far),
-        best_single=_best_single(study),
-        random_actions=None if random is None else _level(study, random.mean(study.space)),
+        objective_level=objective_level,
+        gaps=find_gaps(space, best, range_so_far),
+        best_single=single,
+        random_actions=None if random is None else level(random.mean(space)),
         networks=recorded_networks(study.files.root),
         baselines=recorded_baselines(study.files.root),
-        return_range=study.return_range,
+        return_range=known,
         return_span=study.return_span,
-        structure=_structure(study),
-        model_weights={entry["model"]: entry["weight"] for entry in study.selector.evidence()},
+        structure=structure,
+        model_weights={entry["model"]: entry["weight"] for entry in selector.evidence()},
         next_gain=study.remaining_gain(1),
         remaining_gain=study.remaining_gain(POLICIES_AHEAD),
         versions=facts.get("versions", {}),
@@ -297,7 +296,8 @@ def _rounds(
     study: Study, errors: Mapping[int, Mapping[int, str]], random: RandomActions | None
 ) -> tuple[PolicySnapshot, ...]:
     """Every policy, with the coverage of it and those before."""
-    best, best_trials = np.full(len(study.space), -np.inf), study.selector.best_trials
+    space, best_trials = study.space, study.selector.best_trials
+    best = np.full(len(space), -np.inf)
     expected = study.selector.expected_returns
     evidence, failed = study.selector.evidence(), set(study.selector.failed_runs())
     rounds: list[PolicySnapshot] = []
@@ -309,68 +309,35 @@ def _rounds(
             outcome = {
                 "serves": int(np.count_nonzero(best_trials == trial.id)),
                 "evaluated_targets": int(np.count_nonzero(~np.isnan(trial.row))),
-                "performance": (mean := float(study.space.mean(best))),
+                "performance": (mean := float(space.mean(best))),
                 "coverage": study.share(mean),
-                "gain": float(study.space.mean(best - before)) if rows else float("nan"),
+                "gain": float(space.mean(best - before)) if rows else float("nan"),
                 "model_weights": {e["model"]: e["weight"] for e in evidence if e["rows"] == rows},
                 "probably_failed": trial.id in failed,
                 "no_better_than_random": random is not None
-                and random.are_no_worse_than(trial, study.space, study.configuration.episodes),
+                and random.are_no_worse_than(trial, space, study.configuration.episodes),
             }
             rows += 1
-        rounds.append(_policy(study, trial, errors.get(trial.id, {}), outcome))
+        own_return = None if trial.run is None else trial.run.training_return
+        if own_return is None and trial.row is not None:
+            at = trial.index
+            own_return = trial.source_return if at is None else float(trial.row[at])
+        failures, region = errors.get(trial.id, {}), "region"
+        if space.is_whole(trial.source):
+            region = "whole"
+        rounds.append(
+            PolicySnapshot(
+                trial=trial,
+                trained_on=trained_on(space, study.trials, trial),
+                kind="point" if trial.source.is_point else region,
+                training_return=own_return,
+                failed_targets=len(failures),
+                first_target_error=failures[min(failures)] if failures else None,
+                **outcome,
+            )
+        )
     return tuple(rounds)
 
 
-def _policy(
-    study: Study, trial: Trial, errors: Mapping[int, str], outcome: Mapping[str, Any]
-) -> PolicySnapshot:
-    own_return = None if trial.run is None else trial.run.training_return
-    if own_return is None and trial.row is not None:
-        own_return = trial.source_return if trial.index is None else float(trial.row[trial.index])
-    region = "whole" if study.space.is_whole(trial.source) else "region"
-    return PolicySnapshot(
-        trial=trial,
-        trained_on=trained_on(study.space, study.trials, trial),
-        kind="point" if trial.source.is_point else region,
-        training_return=own_return,
-        failed_targets=len(errors),
-        first_target_error=errors[min(errors)] if errors else None,
-        **outcome,
-    )
-
-
-def _level(study: Study, mean_return: float) -> Level:
-    return Level(mean_return, study.share(mean_return))
-
-
-def _objective_level(
-    study: Study, objective: Objective, best: NDArray[np.float64], span: tuple[float, float] | None
-) -> float | None:
-    """Return the value of the objective as it is shown; None before the first policy."""
-    if span is None or np.isnan(best).all():
-        return None
-    value = objective.value(best, study.space.weights, span)
-    share = value if objective.kind == "share" else study.share(value)
-    return value if share is None else share
-
-
-def _best_single(study: Study) -> Level | None:
-    """Return the policy with the highest expected mean over all targets; None if there is none."""
-    ids = [t.id for t in study.trials if t.row is not None]
-    if not ids:
-        return None
-    means = study.space.mean(study.selector.expected_returns)
-    best = int(means.argmax())
-    return Level(float(means[best]), study.share(float(means[best])), ids[best])
-
-
-def _structure(study: Study) -> str | None:
-    """Structure in all rows; None without a detector, or if too little is known."""
-    selector = study.selector
-    if not isinstance(selector, StructureDetectionSelector):
-        return None
-    try:
-        return selector.detector.detect(selector.rows).structure
-    except StructureError:
-        return None
+def _changes(events: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    return [{name: event[name] for name in ("policies", "changes")} for event in events]

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import time
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar, Self
+
+import numpy as np
 
 from sdmbtl.checks import check_float, check_int
 from sdmbtl.errors import StudyError
@@ -15,11 +17,12 @@ from sdmbtl.wording import counted, gain_text
 
 if TYPE_CHECKING:
     from sdmbtl.studies.store import StudyStore
+    from sdmbtl.studies.study import Study
 
 #: Finished policies below which the gain of further ones is not estimated.
 LEAST_POLICIES = 3
-
-_FACT, _REASON = "stop_rules", "stopped"
+#: Names of the facts: rules of the last run, as keywords of `Study.run`, and why it stopped.
+STOP_RULES, STOPPED = "stop_rules", "stopped"
 
 
 @dataclass(frozen=True)
@@ -50,14 +53,34 @@ class Standing:
     range_known: bool = False
     failed: Callable[[], Collection[int]] = lambda: ()
 
+    @classmethod
+    def of(cls, study: Study, seconds_per_policy: float | None) -> Self:
+        """Return the figures of a study now."""
+        returns, known = study.selector.expected_returns, study.return_range
+        curve = np.maximum.accumulate(returns, axis=0) if len(returns) else returns
+
+        def failed() -> set[int]:
+            finished = [t.id for t in study.trials if t.row is not None]
+            ids = set(study.selector.failed_runs())
+            return {position for position, number in enumerate(finished) if number in ids}
+
+        return cls(
+            performances=[float(study.space.mean(best)) for best in curve],
+            span=study.return_span,
+            best_possible=known is not None
+            and len(curve) > 0
+            and bool((curve[-1] >= known[1]).all()),
+            seconds_per_policy=seconds_per_policy,
+            steps=study.steps,
+            batch=study.configuration.batch,
+            remaining_gain=study.remaining_gain,
+            range_known=known is not None,
+            failed=failed,
+        )
+
 
 def mean_gain(performances: Sequence[float], policies: int) -> float:
-    """Return the mean gain of each of the last policies, at most this many.
-
-    Args:
-        performances: Mean best return after each policy, at least two.
-        policies: Number of policies.
-    """
+    """Return the mean gain of each of the last policies, at most this many of at least two."""
     count = min(policies, len(performances) - 1)
     return (performances[-1] - performances[-1 - count]) / count
 
@@ -181,37 +204,22 @@ def record_rules(
     min_gain: float | None,
     patience: int,
 ) -> None:
-    """Keep what a run is asked to stop at; its time is about that run alone.
+    """Record that a run begins, and what it is asked to stop at but its own time.
 
-    Of budgets the largest is kept. A run that has none of these changes nothing.
+    Of budgets the largest is kept. A run that has none of these rules changes none.
     """
     rules = {"budget": budget, "total_steps": total_steps, "min_gain": min_gain}
     given = {name: as_json(value) for name, value in rules.items() if value is not None}
-    if not given:
-        return
-    before = recorded_rules(store.facts()).get("budget", 0)
-    if before or budget:
-        given["budget"] = max(int(budget or 0), before)
-    if min_gain is not None:
-        given["patience"] = int(patience)
-    store.set_fact(_FACT, given)
-
-
-def record_stop(store: StudyStore, reason: str | None) -> None:
-    """Record why a run stopped; None while one goes on."""
     with store.transaction():
-        store.set_fact(_REASON, reason)
-
-
-def recorded_stop(facts: Mapping[str, Any]) -> str | None:
-    """Read why the last run stopped; None if it was interrupted, or there was none."""
-    reason = facts.get(_REASON)
-    return reason if isinstance(reason, str) else None
-
-
-def recorded_rules(facts: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the recorded rules from the facts of a study; empty without any."""
-    return dict(facts.get(_FACT, {}))
+        store.set_fact(STOPPED, None)
+        if not given:
+            return
+        before = store.facts().get(STOP_RULES, {}).get("budget", 0)
+        if before or budget:
+            given["budget"] = max(int(budget or 0), before)
+        if min_gain is not None:
+            given["patience"] = int(patience)
+        store.set_fact(STOP_RULES, given)
 
 
 def stop_rules(
@@ -222,20 +230,12 @@ def stop_rules(
     min_gain: float | None,
     patience: int,
 ) -> list[StopRule]:
-    """The rules of a run, as `Study.run` takes them.
-
-    Raises:
-        StudyError: If nothing would end it, or a value is not usable.
-    """
-    stops = [*rules]
-    if budget is not None:
-        stops.append(Budget(budget))
-    if total_steps is not None:
-        stops.append(TotalSteps(total_steps))
-    if time_limit is not None:
-        stops.append(TimeLimit(time_limit))
-    if min_gain is not None:
-        stops.append(NoGain(min_gain, patience))
+    """Make the rules of a run, as `Study.run` takes them."""
+    kinds: list[tuple[Callable[[Any], StopRule], float | None]] = [
+        *((Budget, budget), (TotalSteps, total_steps), (TimeLimit, time_limit)),
+        (lambda gain: NoGain(gain, patience), min_gain),
+    ]
+    stops = [*rules, *(make(value) for make, value in kinds if value is not None)]
     if not stops:
         raise StudyError(
             "A run needs a 'budget', 'total_steps', a 'time_limit', a 'min_gain' or a rule."

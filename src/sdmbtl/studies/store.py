@@ -13,8 +13,9 @@ import os
 import sqlite3
 import threading
 import time
+import warnings
 import weakref
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import asdict
 from pathlib import Path
@@ -24,6 +25,7 @@ from urllib.parse import quote
 import numpy as np
 from numpy.typing import NDArray
 
+from sdmbtl import __version__
 from sdmbtl.checks import check_float
 from sdmbtl.contexts import ContextSpace
 from sdmbtl.errors import BusyError, DamagedStudyError, LimitError, StudyError
@@ -86,6 +88,48 @@ _DAMAGES = (ArithmeticError, AttributeError, LookupError, TypeError, ValueError)
 _SUPER_JOURNAL = bytes.fromhex("d9d505f920a163d7")
 
 
+def has_database(path: Path) -> bool:
+    """Tell whether there is the database of a study, or its backup."""
+    return any(os.path.lexists(path / name) for name in ("study.db", "study.backup.db"))
+
+
+def open_store(
+    path: Path, wait: float, facts: Callable[[], dict[str, Any]] | None = None
+) -> StudyStore:
+    """Open the store of the study in a directory; make both, if there are facts to make it with."""
+    if not has_database(path):
+        if facts is None:
+            raise StudyError(
+                f"There is not a study in {str(path)!r}. Make one with an environment: "
+                f"sdmbtl run CartPole --out {path}, or Study.open(path, 'CartPole'); or for "
+                f"training of your own: sdmbtl ask {path} --space FILE.toml."
+            )
+        # A study whose creation was killed may have left files without a database.
+        if path.exists() and not (
+            path.is_dir()
+            and {p.name for p in path.iterdir() if not p.name.startswith(".study.")} <= {"policies"}
+            and not list(path.glob("policies/*"))
+        ):
+            raise StudyError(
+                f"{str(path)!r} exists and is not a study. Choose a new directory, or an empty one."
+            )
+        try:
+            (path / "policies").mkdir(parents=True, exist_ok=True)
+        except OSError as error:
+            raise StudyError(
+                f"Cannot make a study in {str(path)!r}: {error.strerror}. Choose another directory."
+            ) from None
+    store = StudyStore(path / "study.db", wait, facts)
+    kind = network_file_system(path)
+    if kind is not None:
+        warnings.warn(
+            f"The study in {str(path)!r} is on a network file system ({kind}). One process may use "
+            "it safely. Several need a file system whose locks work on all machines.",
+            stacklevel=3,
+        )
+    return store
+
+
 class StudyStore:
     """Reads and writes the database of a study, over one connection.
 
@@ -93,16 +137,12 @@ class StudyStore:
         path: The file.
         wait: Seconds to wait for other processes that write.
         facts: Makes the facts of a new study, if there is none yet; None to open one only.
-
-    Raises:
-        DamagedStudyError: If it is missing, or not the database of a study.
-        StudyError: If it cannot be read, is of another release, or is being made.
     """
 
     def __init__(
         self, path: Path, wait: float = 30.0, facts: Callable[[], dict[str, Any]] | None = None
     ) -> None:
-        self.path = path
+        self.path, self.backup_path = path, path.with_suffix(".backup.db")
         self.wait = check_float("wait", wait, low=0.0, error=StudyError)
         self._lock = threading.RLock()
         #: Every trial that was read or written, and the number of the last write among them.
@@ -110,6 +150,8 @@ class StudyStore:
         self._seen = 0
         self._written: dict[int, Trial] = {}
         self._last_write = 0
+        #: Version of sdmbtl that made the study, once its facts were read.
+        self._made_by = __version__
         # A new study in the place of a lost one would replace its copy as well.
         if not os.path.lexists(path) and (facts is None or self.backup_path.exists()):
             raise DamagedStudyError(
@@ -119,11 +161,14 @@ class StudyStore:
             self._database = connect(path, self.wait, create=facts is not None)
             # A connection refers to itself, so without this it stays open until cycles are freed.
             weakref.finalize(self, self._database.close)
-            self._identity = _identity(path)
+            self._file = path.stat()
         try:
             if not self._read(_TABLES) and not self.backup_path.exists():
                 if facts is None:  # another process is making it
-                    raise missing_study(path.parent)
+                    raise StudyError(
+                        f"There is not a study in {str(path.parent)!r} yet: making it goes on, or "
+                        "was interrupted. Try again, or make it again in the same way."
+                    )
                 self._create(facts())
             with self._explained():
                 check_schema(self._database, path)
@@ -150,13 +195,13 @@ class StudyStore:
         """Close the connection; further use is an error."""
         self._database.close()
 
-    # -- reading -------------------------------------------------------------------------------
-
     def facts(self) -> dict[str, Any]:
         """Return the JSON data by name that the study was made with, or `set_fact` was given."""
         rows = self._read("SELECT name, value FROM facts")
         with self._explained():
-            return {name: parse_json(value) for name, value in rows}
+            facts = {name: parse_json(value) for name, value in rows}
+            self._made_by = facts.get("versions", {}).get("sdmbtl", __version__)
+            return facts
 
     def trials(self, space: ContextSpace) -> list[Trial]:
         """Return every trial, in order; those that have not changed are the same objects."""
@@ -186,52 +231,41 @@ class StudyStore:
 
     def errors(self) -> dict[int, dict[int, str]]:
         """Return why evaluations failed, by trial and target."""
-        found: dict[int, dict[int, str]] = {}
-        for trial, target, error in self._read("SELECT * FROM errors ORDER BY trial, target"):
-            found.setdefault(trial, {})[target] = error
-        return found
+        return _nested(self._read("SELECT * FROM errors ORDER BY trial, target"))
 
     def seconds(self) -> dict[int, dict[str, float]]:
         """Return the seconds of each stage, by trial."""
-        found: dict[int, dict[str, float]] = {}
-        for trial, stage, value in self._read("SELECT * FROM seconds ORDER BY trial, rowid"):
-            found.setdefault(trial, {})[stage] = value
-        return found
+        return _nested(self._read("SELECT * FROM seconds ORDER BY trial, rowid"))
 
     def leases(self) -> dict[int, Lease]:
         """Return the lease of each trial that was ever given to somebody."""
-        columns = "id, token, holder, lease_seconds, heartbeat"
-        rows = self._read(f"SELECT {columns} FROM trials WHERE token > 0")  # noqa: S608 (ours)
+        rows = self._read(
+            "SELECT id, token, holder, lease_seconds, heartbeat FROM trials WHERE token > 0"
+        )
         return {number: Lease(*lease) for number, *lease in rows}
 
     def runs(self) -> list[Lease]:
         """Return the leases of the processes that run the study, or did."""
-        rows = self._read("SELECT value FROM facts WHERE name = ?", RUNS)
+        facts = self.facts()
         with self._explained():
-            return [Lease(**lease) for (value,) in rows for lease in parse_json(value)]
+            return [Lease(**lease) for lease in facts.get(RUNS, [])]
 
     def stale_results(self) -> list[dict[str, Any]]:
         """Return results that arrived too late to count, in order."""
         rows = self._read("SELECT trial, token, result, returns FROM stale_results ORDER BY id")
         names = ("trial", "token", "result", "row")
         with self._explained():
-            return [
-                dict(zip(names, (*about, None if row is None else to_array(row)), strict=True))
-                for *about, row in rows
-            ]
-
-    # -- writing -------------------------------------------------------------------------------
+            rows = [(*about, None if row is None else to_array(row)) for *about, row in rows]
+        return [dict(zip(names, record, strict=True)) for record in rows]
 
     @contextmanager
     def transaction(self) -> Iterator[dict[int, Trial]]:
         """Hold the write lock; all that is written meanwhile is there afterwards, or nothing.
 
-        Yields:
-            The trials that are written meanwhile, by id.
+        Yields the trials that are written meanwhile, by id.
 
         Raises:
             BusyError: If another process writes for longer than one waits.
-            StudyError: If nothing can be written.
         """
         with self._lock:
             with self._explained(writing=True):
@@ -240,7 +274,8 @@ class StudyStore:
                 yield self._written
                 return
             with self._explained(writing=True):
-                if _identity(self.path) != self._identity or self.path.stat().st_nlink > 1:
+                file = self.path.stat()
+                if not os.path.samestat(file, self._file) or file.st_nlink > 1:
                     raise StudyError(
                         f"{str(self.path)!r} was moved or replaced since it was opened, or is "
                         "another name of a file. Nothing was written. Open the study where it is."
@@ -327,28 +362,17 @@ class StudyStore:
                 *(number, stage, value),
             )
 
-    # -- the copy and checks -------------------------------------------------------------------
-
-    @property
-    def backup_path(self) -> Path:
-        """Path of the copy."""
-        return self.path.with_suffix(".backup.db")
-
     def back_up(self, *, always: bool = False) -> None:
-        """Copy the database, large ones not more than once a minute.
+        """Copy the database, large ones not more than once a minute unless `always`.
 
-        If the copy cannot be written, that is logged: everything is on record without it.
-
-        Args:
-            always: Whether the age of the copy does not matter, and a failure is an error.
+        If the copy cannot be written, that is logged, or with `always` an error: everything is on
+        record without it.
         """
-        try:
+        with suppress(OSError):
             about = self.backup_path.stat()
             is_young = abs(time.time() - about.st_mtime) < BACKUP_SECONDS  # or the clock was set
             if is_young and about.st_size > BACKUP_SIZE and not always:
                 return
-        except OSError:
-            pass
         try:
             with (
                 self._lock,
@@ -357,20 +381,14 @@ class StudyStore:
             ):
                 # The same as `Connection.backup`, without a second connection.
                 self._database.execute("VACUUM INTO ?", (str(temporary),))
-        except DamagedStudyError:
-            raise
         except StudyError as error:
-            if always:
+            if always or isinstance(error, DamagedStudyError):
                 raise
             cause = error.__context__ or error
             _log.warning("Everything is recorded; its copy is not up to date: %s", cause)
 
     def check(self) -> None:
-        """Have SQLite check the whole file.
-
-        Raises:
-            DamagedStudyError: If it is not intact.
-        """
+        """Have SQLite check the whole file."""
         problems = [text for (text,) in self._read("PRAGMA integrity_check(3)") if text != "ok"]
         links = self._read("PRAGMA foreign_key_check")
         problems += [f"a record in {table!r} belongs to no trial" for table, *_ in links[:3]]
@@ -382,8 +400,6 @@ class StudyStore:
     def data_version(self) -> int:
         """Return a number that changes when another process has written."""
         return int(self._read("PRAGMA data_version")[0][0])
-
-    # -- inside --------------------------------------------------------------------------------
 
     def _read(self, statement: str, *values: Any) -> list[Any]:
         with self._lock, self._explained():
@@ -403,43 +419,44 @@ class StudyStore:
         """Tell a damaged file from one that cannot be read, or written, at present."""
         try:
             yield
-        except (sqlite3.Error, *_DAMAGES) as error:
-            if isinstance(error, StudyError):
-                raise
-            if isinstance(error, sqlite3.ProgrammingError):
-                raise StudyError(
-                    f"{str(self.path)!r} was closed, or is used in a way it cannot be: {error} "
-                    "Open the study again."
-                ) from None
+        except StudyError:
+            raise
+        except sqlite3.ProgrammingError as error:
+            raise StudyError(
+                f"{str(self.path)!r} was closed, or is used in a way it cannot be: {error} "
+                "Open the study again."
+            ) from None
+        except (sqlite3.Error, OSError, *_DAMAGES) as error:
             code = getattr(error, "sqlite_errorcode", 0) & 0xFF
             if code == sqlite3.SQLITE_TOOBIG:
                 check_size(f"A record in {str(self.path)!r}", MAX_TEXT + 1, MAX_TEXT)
-            if code not in _OUTER_CAUSES:
-                raise self._damaged(error) from None
             if code in _BUSY:
                 raise BusyError(
                     f"Another process is writing to {str(self.path)!r}, for more than "
                     f"{self.wait:g} s. Nothing was written. Try again when it has ended."
                 ) from None
-            raise (cannot_write if writing else cannot_read)(self.path, error) from None
-        except OSError as error:
-            reason = error.strerror or error
-            raise (cannot_write if writing else cannot_read)(self.path, reason) from None
+            reason = getattr(error, "strerror", None) or error
+            if code not in _OUTER_CAUSES and not isinstance(error, OSError):
+                raise self._damaged(reason) from None
+            if writing:
+                raise cannot_write(self.path, reason) from None
+            raise StudyError(
+                f"Cannot read {str(self.path)!r}: {reason}. If another process is writing, try "
+                "again; otherwise check that the file may be read."
+            ) from None
 
     def _damaged(self, reason: object) -> DamagedStudyError:
+        made = self._made_by
+        other = f", or made by another version of sdmbtl: {made}, this is {__version__}"
         return DamagedStudyError(
-            f"The database {str(self.path)!r} is damaged ({reason}). What is left, and how to "
-            f"continue: sdmbtl doctor {self.path.parent}"
+            f"The database {str(self.path)!r} is damaged ({reason})"
+            f"{'' if made == __version__ else other}. What is left, and how to continue: "
+            f"sdmbtl doctor {self.path.parent}"
         )
 
 
 def connect(path: Path, wait: float, *, create: bool = False) -> sqlite3.Connection:
-    """Open a database file that somebody else may have made, and nothing else in its place.
-
-    Raises:
-        ValueError: If something else is in its place.
-        LimitError: If it is too large.
-    """
+    """Open a database file that somebody else may have made, and nothing else in its place."""
     for end in ("", "-journal", "-wal", "-shm"):
         place = path.with_name(path.name + end)
         found = unsafe_path_reason(place, path.parent)
@@ -459,7 +476,7 @@ def connect(path: Path, wait: float, *, create: bool = False) -> sqlite3.Connect
         f"file:{quote(str(path.absolute()))}?{mode}",
         uri=True,
         timeout=wait,
-        isolation_level=None,  # transactions begin and end where we say so
+        isolation_level=None,  # transactions begin and end explicitly
         check_same_thread=False,  # heartbeats come from another thread, one at a time
     )
     try:
@@ -484,12 +501,7 @@ def names_other_files(journal: Path) -> bool:
 
 
 def check_schema(database: sqlite3.Connection, path: Path) -> None:
-    """Refuse other releases, and anything but plain tables: a view or a trigger can do anything.
-
-    Raises:
-        StudyError: If it is of another release.
-        ValueError: If it is not of a study.
-    """
+    """Refuse other releases, and anything but plain tables: a view or a trigger can do anything."""
     (version,) = database.execute("PRAGMA user_version").fetchone()
     found = database.execute(_TABLES).fetchmany(100)
     if version != VERSION and {name for _, name, _ in found} & {"records", "facts"}:
@@ -506,10 +518,12 @@ def check_schema(database: sqlite3.Connection, path: Path) -> None:
         raise ValueError("a table is missing")
 
 
-def _identity(path: Path) -> tuple[int, int]:
-    """Return which file is behind a path."""
-    about = path.stat()
-    return about.st_dev, about.st_ino
+def _nested(records: Iterable[tuple[int, Any, Any]]) -> dict[int, dict[Any, Any]]:
+    """Return records of a trial, a key and a value as a dict of dicts."""
+    found: dict[int, dict[Any, Any]] = {}
+    for trial, key, value in records:
+        found.setdefault(trial, {})[key] = value
+    return found
 
 
 def to_bytes(array: NDArray[np.float64]) -> bytes:
@@ -520,23 +534,6 @@ def to_bytes(array: NDArray[np.float64]) -> bytes:
 def to_array(blob: bytes) -> NDArray[np.float64]:
     """Return the numbers that `to_bytes` was given."""
     return np.frombuffer(blob, dtype="<f8").astype(np.float64)
-
-
-def missing_study(path: Path) -> StudyError:
-    """Return the error for a directory without a study."""
-    return StudyError(
-        f"There is not a study in {str(path)!r}. Make one with an environment: "
-        f"sdmbtl run CartPole --out {path}, or Study.open(path, 'CartPole'); or for "
-        f"training of your own: sdmbtl ask {path} --space FILE.toml."
-    )
-
-
-def cannot_read(path: Path, reason: object) -> StudyError:
-    """Return the error for a database that cannot be read."""
-    return StudyError(
-        f"Cannot read {str(path)!r}: {reason}. If another process is writing, try again; otherwise "
-        "check that the file may be read."
-    )
 
 
 def cannot_write(path: Path, reason: object, study: Path | None = None) -> StudyError:

@@ -17,62 +17,49 @@ from sdmbtl.callbacks import Callback, CallbackList, make_displays, make_tracker
 from sdmbtl.checks import check_float, check_int
 from sdmbtl.contexts import ContextLike, ContextSpace, SpaceLike
 from sdmbtl.errors import DuplicateTellError, SelectorError, StudyError, UnknownTrialError
+from sdmbtl.execution import Executor, SerialExecutor
 from sdmbtl.policies import load_policy, policy_bytes
-from sdmbtl.portfolio import Portfolio
+from sdmbtl.portfolio import Member, Portfolio
 from sdmbtl.selectors import Trial
 from sdmbtl.selectors.base import TellOptions, TrialLike
 from sdmbtl.selectors.trial import TrainingRun
-from sdmbtl.studies.baseline import Baseline, train_baseline
-from sdmbtl.studies.configuration import Configuration, Setup, StudyOptions, set_up
-from sdmbtl.studies.directory import open_or_create_store, open_store, warn_of_network
+from sdmbtl.studies.configuration import Configuration, Evaluate, Setup, set_up
 from sdmbtl.studies.environment import (
+    ENVIRONMENTS,
     find_changes,
-    record_changes,
     recorded_environments,
-    warn_of_missing_time_limit,
 )
 from sdmbtl.studies.evaluation import count_missing, evaluate_chosen
 from sdmbtl.studies.extension import adapted_files, extend_study
-from sdmbtl.studies.gathering import gather_portfolio
-from sdmbtl.studies.jobs import JobMaker
 from sdmbtl.studies.leases import Lease, LeaseKeeper, grant
 from sdmbtl.studies.loop import Loop
-from sdmbtl.studies.networks import distill_study
+from sdmbtl.studies.networks import Baseline, distill_study, train_baseline
 from sdmbtl.studies.policy_files import PolicyFiles
 from sdmbtl.studies.random_actions import (
     RandomActions,
     measure_random_actions,
     recorded_random_actions,
 )
-from sdmbtl.studies.recording import Recorder
 from sdmbtl.studies.row_evaluation import episodes_behind
-from sdmbtl.studies.run_options import ParallelOptions, RunOptions
 from sdmbtl.studies.snapshot import StudySnapshot, take_snapshot
-from sdmbtl.studies.stopping import (
-    Standing,
-    StopRule,
-    record_rules,
-    record_stop,
-    recorded_rules,
-    stop_rules,
-)
-from sdmbtl.studies.tables import study_html
-from sdmbtl.studies.trial_log import TrialLog
-from sdmbtl.studies.trial_queue import TrialQueue
+from sdmbtl.studies.stopping import STOP_RULES, STOPPED, StopRule, record_rules, stop_rules
+from sdmbtl.studies.store import open_store
+from sdmbtl.studies.workers import evaluation_helpers, open_executor
 from sdmbtl.transfer import as_episodes, mean_over_episodes, share_of_range
 from sdmbtl.trust import ORIGIN, StudyTrust
 from sdmbtl.wording import printable
 
 if TYPE_CHECKING:
     from sdmbtl.environments import EnvironmentFamily
-    from sdmbtl.execution import Executor
     from sdmbtl.plots import StudyPlots
     from sdmbtl.policies import Policy
     from sdmbtl.portfolio.distillation.network import Knowledge
     from sdmbtl.studies.store import StudyStore
     from sdmbtl.training import Progress, Trainer, TrainerSpec
-    from sdmbtl.training.evaluation import EvaluationHelpers
     from sdmbtl.training.progress import EvaluationProgress
+
+#: JSON data by name, to attach to a trial.
+Attributes = Mapping[str, Any] | None
 
 
 class Study:
@@ -88,10 +75,6 @@ class Study:
         given: The set-up just made by the user; None to make it from the record.
         accept_changes: Whether environments may have changed; see `open`.
         trust: Whether code that the study names may be imported; see `open`.
-
-    Raises:
-        ConfigurationError: If it was set up in another way before.
-        DamagedStudyError: If its files are damaged.
     """
 
     def __init__(
@@ -103,34 +86,34 @@ class Study:
         accept_changes: bool = False,
         trust: bool = False,
     ) -> None:
-        # Not `path`: an environment may have changed the working directory.
-        warn_of_network(store.path.parent)
         self.path, self.store = path, store
+        # Not `path`: an environment may have changed the working directory.
         self.files = PolicyFiles(store.path.parent)
         self._accept_changes = accept_changes
         self._load(given, trust=trust)
 
     def _load(self, given: Setup | None, *, trust: bool) -> None:
         """Make selector and history of what is on record."""
-        path, store = self.path, self.store
-        facts = store.facts()
-        self.configuration = Configuration.recorded(facts, path)
+        facts = self.store.facts()
+        self.configuration = made = Configuration.recorded(facts, self.path)
         self._environments = recorded_environments(facts)
-        trusted = trust or given is not None
-        identity = [facts.get(ORIGIN), asdict(self.configuration)]
-        named = self.configuration.selector["name"]
-        family = self.configuration.family
-        self.trust = StudyTrust(store.path.parent, family, identity, given=trusted, selector=named)
+        self.trust = StudyTrust(
+            self.files.root,
+            made.family,
+            [facts.get(ORIGIN), asdict(made)],
+            given=trust or given is not None,
+            selector=made.selector["name"],
+        )
         if given is not None:
-            given.configuration.check_same(self.configuration, path)
+            given.configuration.check_same(made, self.path)
             self.trust.remember()
         elif self.trust.names_selector:
             self.trust.check()
-        _, self.selector, self._training = given or self.configuration.set_up()
-        self.log = TrialLog(store, self.selector)
+        _, self.selector, self._training = given or made.set_up()
         self.space = self.selector.space
+        self.selector.load_trials(self.store.trials(self.space))
+        self.selector.history.return_range = self.return_range
         self.files.changes = adapted_files(facts, self.space)
-        self.selector.return_range = self.return_range
         self._was_warned = False
         #: Accepted changes of the environments, to be recorded by the next run under its lease.
         self._changes: dict[str, Any] | None = None
@@ -155,7 +138,12 @@ class Study:
         accept_changes: bool = False,
         wait: float = 30.0,
         trust: bool = False,
-        **options: Unpack[StudyOptions],
+        seed: int = 0,
+        episodes: int = 10,
+        batch: int = 1,
+        retries: int = 1,
+        region_contexts: int = 64,
+        evaluate: Evaluate | None = None,
     ) -> Self:
         """Make a study, or resume the one in this directory.
 
@@ -164,7 +152,7 @@ class Study:
             env: Name of a family, "gym:NAME", "module:function", a family, or a function of a
                 context. With a space alone, training is yours; without both, as it was made.
             space: A `ContextSpace`, the name of one of the family's, or the path of a TOML file.
-            return_range: Lowest and highest return, before what family or file say.
+            return_range: Lowest and highest return; overrides family and file.
             selector: Its name; "auto": "generalist-first" if policies can start from others.
             selector_options: Its settings.
             objective: Quantity to raise: "mean", "cvar:0.1" (the worst tenth), "worst" or
@@ -174,7 +162,6 @@ class Study:
             accept_changes: Continue although the code of the environments was edited meanwhile.
             wait: Seconds to wait, whenever something is recorded, for another process that writes.
             trust: Import the code that a study names although it was not made here.
-            **options: Keywords, all of them optional.
             seed: Root of every random number.
             episodes: Episodes for each policy on each target; at most, if evaluate="chosen".
             batch: Policies that are chosen, and trained, at once.
@@ -199,16 +186,19 @@ class Study:
             return_range=return_range,
             selector={"name": selector, "options": {**(selector_options or {}), **aim}},
             trainer={"name": trainer, "options": trainer_options or {}},
-            options=options,
+            evaluate=evaluate,
+            seed=seed,
+            episodes=episodes,
+            batch=batch,
+            retries=retries,
+            region_contexts=region_contexts,
         )
-        store = open_or_create_store(place, wait, given.configuration, given.training)
+        store = open_store(place, wait, given.facts)
         try:
             return cls(path, store, given, accept_changes=accept_changes)
         except BaseException:
             store.close()
             raise
-
-    # -- the environments ----------------------------------------------------------------------
 
     @property
     def training(self) -> TrainerSpec:
@@ -226,11 +216,10 @@ class Study:
             )
         environment = self._training.environment
         if self._training.live is None and not environment.get("importable", True):
-            name = environment["name"]
             raise StudyError(
                 f"The environments of the study in {str(self.path)!r} are made by the function "
-                f"{name!r}, which cannot be imported by name. Pass it again to resume: "
-                "Study.open(path, function, space=space)."
+                f"{environment['name']!r}, which cannot be imported by name. Pass it again to "
+                "resume: Study.open(path, function, space=space)."
             )
         self.trust.check()
         if self._environments:
@@ -249,8 +238,6 @@ class Study:
         """The trainer."""
         return self.training.make_trainer()
 
-    # -- the loop ------------------------------------------------------------------------------
-
     def run(
         self,
         budget: int | None = None,
@@ -266,7 +253,14 @@ class Study:
         log: Iterable[str] = (),
         checkpoint_seconds: float | None = 60.0,
         retrain_missing: bool = False,
-        **parallel: Unpack[ParallelOptions],
+        jobs: int | None = None,
+        executor: str | Executor | None = None,
+        executor_options: Mapping[str, Any] | None = None,
+        run_limit: float | None = None,
+        worker_retries: int = 2,
+        join: bool = False,
+        lease_seconds: float = 60.0,
+        eval_processes: int | None = None,
     ) -> str:
         """Choose, train and evaluate until a stop rule holds.
 
@@ -285,11 +279,20 @@ class Study:
             callbacks: Called with every `Event`; context managers are entered and left with the
                 run. An error of one is logged, and the run continues.
             progress: Whether the run is shown. "auto": unless `logging` shows "sdmbtl" at INFO.
-            log_every: Seconds between two lines that say what happens; None for none of them.
+            log_every: Seconds between two lines about progress; None for no lines.
             log: Trackers: "tensorboard" (in the study's directory), "wandb", "mlflow".
             checkpoint_seconds: Time between two checkpoints of a training run; None for none.
             retrain_missing: First train policies again whose file is missing or damaged.
-            **parallel: What is done at once, and where: see `ParallelOptions`.
+            jobs: Number of training runs at once.
+            executor: "serial" (this process), "processes", "ray", "submitit" (SLURM), or an
+                `Executor`, which is left open. With several jobs "processes" if left out.
+            executor_options: Its settings, such as {"address": "auto"} or {"partition": "gpu"}.
+            run_limit: Seconds that one training run may take before it counts as hanging.
+            worker_retries: How often what a lost worker did is given to another one.
+            join: Work together with other processes that run the study, also on other machines.
+            lease_seconds: Time without a heartbeat after which others take over its policies.
+            eval_processes: Processes that evaluate a policy that was trained in this process; as
+                many as cores if left out.
 
         Returns:
             Why it stopped, in words.
@@ -299,32 +302,38 @@ class Study:
             StudyError: If several training runs in a row failed, or the disk is full.
             MissingPackageError: If a tracker or Ray is asked for and not installed.
         """
-        options = RunOptions.of(parallel)
+        check_int("worker_retries", worker_retries, low=0, error=StudyError)
         stops = stop_rules(rules, budget, total_steps, time_limit, min_gain, patience)
-        self.warn_of_environment()  # a study that cannot train says so before anything is chosen
+        self.warn_of_environment()  # warn before anything is chosen
         with ExitStack() as stack:
             # Another run at work would train in the old environments.
-            alone = not options.join or self._changes is not None
-            leases = LeaseKeeper(self.store, options.lease_seconds, alone=alone)
-            stack.enter_context(leases)
+            alone = not join or self._changes is not None
+            leases = stack.enter_context(LeaseKeeper(self.store, lease_seconds, alone=alone))
             self._take_over()
             shown = make_displays(self, progress, log_every, budget, time_limit)
             written = make_trackers(self, log)
-            with self.store.transaction():
-                record_rules(self.store, budget, total_steps, min_gain, patience)
-            record_stop(self.store, None)
+            record_rules(self.store, budget, total_steps, min_gain, patience)
             tell = stack.enter_context(CallbackList([*shown, *written, *callbacks]))
-            executor = stack.enter_context(options.opened_executor(self.training, self.path))
-            helpers = stack.enter_context(_helpers(options.eval_processes, self.trainer))
-            loop = self._loop(leases, tell, executor, helpers, checkpoint_seconds, options)
+            workers = stack.enter_context(
+                open_executor(self, executor, jobs, run_limit, executor_options)
+            )
+            helpers = stack.enter_context(evaluation_helpers(eval_processes, self.trainer))
+            checkpoints = None
+            if checkpoint_seconds is not None:
+                from sdmbtl.training import Checkpoints
+
+                checkpoints = Checkpoints.of_study(self.files.root, checkpoint_seconds)
+                checkpoints.check()
+            loop = Loop(
+                *(self, leases, tell, workers, helpers, checkpoints, worker_retries, stops, budget)
+            )
             if retrain_missing:
                 loop.retrain_missing()
-            seed, batch = self.configuration.seed, self.configuration.batch
-            measure_random_actions(self.store, self.training, self.space, seed, executor)
+            measure_random_actions(self, workers)
             loop.evaluate_extended()
-            queue = TrialQueue(self.log, leases, tell, stops, budget, batch, self._standing)
-            reason = loop.run(queue)
-            record_stop(self.store, reason)
+            reason = loop.run()
+            with self.store.transaction():
+                self.store.set_fact(STOPPED, reason)
         self.store.back_up()
         return reason
 
@@ -339,14 +348,13 @@ class Study:
 
         The space may have other targets, weights and values, and more dimensions. Returns on
         targets of both spaces are kept. The next `run` evaluates policies on the new targets, as
-        the study is set to, and chooses what to train next for the new space. A kill leaves the
-        study before or after the extension.
+        the study is set to. A kill leaves the study before or after the extension.
 
         Args:
-            space: A `ContextSpace`, the name of one of the family's, or the path of a TOML file.
+            space: As for `open`.
             defaults: For new dimensions the value that policies were trained with so far. Without
                 one, it is the environment's own.
-            objective: See `open`.
+            objective: As for `open`.
 
         Returns:
             The changes, in words.
@@ -355,19 +363,18 @@ class Study:
             StudyError: If a dimension is missing, a default is not known, or nothing changes.
             BusyError: If another process runs the study.
         """
-        self._load(extend_study(self, space, defaults or {}, objective), trust=False)
-        return self.snapshot().extensions[-1]["changes"]  # type: ignore[no-any-return]
+        setup, changes = extend_study(self, space, defaults or {}, objective)
+        self._load(setup, trust=False)
+        return changes
 
     def start_from(self, path: str | Path) -> Trial:
         """Take a policy that was trained elsewhere as the first one, with 0 steps.
 
-        It is evaluated by the next `run`, and others may start from it.
+        It is evaluated by the next `run`, and others may start from it. In a study that began with
+        the same file, nothing is changed.
 
         Args:
             path: A policy file; for the trainer "sb3" also an archive of stable-baselines3.
-
-        Returns:
-            Its trial. In a study that began with the same file, nothing is changed.
 
         Raises:
             StudyError: If the study began otherwise, or its selector does.
@@ -375,7 +382,7 @@ class Study:
         """
         policy = self.trainer.read_start(Path(path))
         content = policy_bytes(policy, {"id": 0, "from": Path(path).name})
-        with self.log.write_lock():
+        with self.write_lock():
             if self.trials:
                 first = self.trials[0]
                 if first.run is not None and first.run.policy_sha256 == sha256(content).hexdigest():
@@ -384,10 +391,10 @@ class Study:
                     f"The study in {str(self.path)!r} began with another policy. Make a new study "
                     "to start from this one."
                 )
-            (trial,) = self.log.selector.next_trials(1)
+            (trial,) = self.selector.next_trials(1)
             if not self.space.is_whole(trial.source):
                 raise StudyError(
-                    f"The selector {self.log.selector.name!r} begins with a single context, and "
+                    f"The selector {self.selector.name!r} begins with a single context, and "
                     "not with a policy for all. Use the selector 'generalist-first'."
                 )
             if trial.source.sees_context != policy.sees_context:
@@ -398,91 +405,71 @@ class Study:
                 )
             run = TrainingRun(steps=0, policy_sha256=self.files.write(trial.id, content))
             trial = trial.updated(run=run, reason=f"Given: {Path(path).name}.")
-            self.log.record(trial)
+            self.store.write(trial)
         return trial
 
     def _take_over(self) -> None:
         """Read what others have recorded, and record accepted changes; under a lease."""
         self.refresh()
         if self._changes is not None:
-            record_changes(self.log, self._changes)
+            from sdmbtl.training import Checkpoints
+
+            with self.store.transaction():
+                before = self.store.facts()[ENVIRONMENTS]
+                changed = {"policies": self.n_finished, **self._changes}
+                self.store.set_fact(ENVIRONMENTS, [*before, changed])
+            # What was half trained in the old environments would continue in the new ones.
+            Checkpoints.of_study(self.files.root).clear()
             self._changes = None
-
-    def _loop(
-        self,
-        leases: LeaseKeeper,
-        tell: Callback,
-        executor: Executor,
-        helpers: EvaluationHelpers | None,
-        checkpoint_seconds: float | None = None,
-        options: RunOptions | None = None,
-    ) -> Loop:
-        from sdmbtl.training import Checkpoints
-
-        checkpoints = None
-        if checkpoint_seconds is not None:
-            checkpoints = Checkpoints.of_study(self.files.root, checkpoint_seconds)
-            checkpoints.check()
-        return Loop(
-            self.training,
-            JobMaker(self.log, self.configuration, self.files),
-            Recorder(self.log, self.files, self.configuration, leases, tell),
-            tell,
-            executor,
-            helpers=helpers,
-            checkpoints=checkpoints,
-            worker_retries=(options or RunOptions()).worker_retries,
-        )
 
     def warn_of_environment(self) -> None:
         """Warn of episodes that might never end, once, before time is spent on them."""
-        trainer = self.trainer
-        if not self._was_warned:
-            self._was_warned = True
-            warn_of_missing_time_limit(trainer)
+        trainer, warned = self.trainer, self._was_warned
+        self._was_warned = True
+        if warned or not trainer.evaluates_on_host or trainer.max_episode_steps is not None:
+            return
+        from sdmbtl.environments.checks import find_missing_time_limit
 
-    # -- ask and tell --------------------------------------------------------------------------
+        try:
+            remark = find_missing_time_limit(trainer.family, trainer.space)
+        except (Exception, SystemExit):  # noqa: BLE001 (it fails: training says how)
+            return
+        if remark is not None:
+            warnings.warn(
+                f"{remark} Or set the trainer's 'max_episode_steps'. Evaluations end one as failed "
+                f"after {trainer.endless_after:,} steps ('endless_after').",
+                stacklevel=3,
+            )
 
     @overload
     def ask(
-        self,
-        n: None = None,
-        *,
-        lease: float | None = None,
-        attributes: Mapping[str, Any] | None = None,
+        self, n: None = None, *, lease: float | None = None, attributes: Attributes = None
     ) -> Trial: ...
     @overload
     def ask(
-        self, n: int, *, lease: float | None = None, attributes: Mapping[str, Any] | None = None
+        self, n: int, *, lease: float | None = None, attributes: Attributes = None
     ) -> list[Trial]: ...
     def ask(
-        self,
-        n: int | None = None,
-        *,
-        lease: float | None = None,
-        attributes: Mapping[str, Any] | None = None,
+        self, n: int | None = None, *, lease: float | None = None, attributes: Attributes = None
     ) -> Trial | list[Trial]:
-        """Choose the next source, or the next `n`, to be trained elsewhere.
-
-        They are pending until reported; as `Selector.ask`.
+        """Choose the next source, or the next `n`, to be trained elsewhere; as `Selector.ask`.
 
         Args:
             n: How many; one, not in a list, if left out.
             lease: Seconds after which they are given to whoever asks next with a lease, unless
                 they are reported or renewed until then; see `lease_of`. None for never.
-            attributes: What you want to remember of each, as `annotate`: recorded with them at
-                once.
+            attributes: JSON data to attach to each, as `annotate` does.
         """
         count = 1 if n is None else check_int("n", n, low=1, error=SelectorError)
         if lease is not None:
             check_float("lease", lease, low=0.0, error=StudyError)
-        with self.log.write_lock():
+        with self.write_lock():
             leases = {} if lease is None else self.store.leases()
             asked = [t for t in self.pending if t.run is None and t.id in leases]
             again = [t for t in asked if leases[t.id].is_free][:count]
             new = self.selector.next_trials(count - len(again)) if len(again) < count else []
             trials = [trial.annotated(attributes or {}) for trial in (*again, *new)]
-            self.log.record(*trials)
+            self.store.write(*trials)
             if lease is not None:
                 for trial in trials:
                     self.store.set_lease(trial.id, grant(leases.get(trial.id), lease))
@@ -491,15 +478,11 @@ class Study:
 
     def lease_of(self, trial: Trial | int) -> int | None:
         """Return the token of a trial's lease, to be given to `tell` and `renew`; None if free."""
-        lease = self.store.leases().get(_number(trial))
+        lease = self.store.leases().get(self.selector.find(trial).id)
         return None if lease is None or lease.holder is None else lease.token
 
     def renew(self, trial: Trial | int, lease: int) -> bool:
-        """Record a heartbeat for a lease.
-
-        Args:
-            trial: The trial, or its id.
-            lease: The token of the lease.
+        """Record a heartbeat for a lease, by its token.
 
         Returns:
             False if the trial was given to somebody else, or reported: its result would not count.
@@ -508,11 +491,12 @@ class Study:
             UnknownTrialError: If there is no such trial.
             StudyError: If this lease was never given.
         """
-        with self.store.transaction():
-            now = self._known_lease(_number(trial), lease)
+        with self.write_lock():
+            number = self.selector.find(trial).id
+            now = self._known_lease(number, lease)
             if now.holder is None or now.token != lease:
                 return False
-            self.store.set_lease(_number(trial), now.renewed())
+            self.store.set_lease(number, now.renewed())
         return True
 
     def tell(
@@ -533,22 +517,14 @@ class Study:
             error: What went wrong, for "failed".
             lease: The number of the lease that it was asked with. If it was given to somebody else
                 meanwhile, what is reported is recorded as stale and does not count.
-            **options: Keywords, all of them optional.
-            status: "finished", "failed" or "cancelled".
-            source_return: J(pi_x, x), for a source that is not an evaluated target.
-            skip_if_finished: Ignore the call if this trial was reported already.
-            repeat: With a context: add one more policy trained on it.
-            correct: Replace what was reported of a trial before, or what was forgotten.
-            reason: Why it is corrected, to be kept with the row that it had.
+            **options: Further keywords, as for `Selector.tell`.
 
         Returns:
             The trial as it is recorded now.
         """
-        played = None
-        if returns is not None:
-            played = as_episodes(returns, self.space)
+        played = None if returns is None else as_episodes(returns, self.space)
         row = None if played is None else mean_over_episodes(played)
-        with self.log.write_lock():
+        with self.write_lock():
             number, leases = None, self.store.leases()
             try:
                 number = None if options.get("repeat") else self.selector.find(trial).id
@@ -568,10 +544,12 @@ class Study:
             try:
                 reported = self.selector.reported_trial(trial, row, **options)
             except DuplicateTellError:
-                known = self._same_report(trial, row, options)
-                if known is None:
+                known = self.selector.find(trial)
+                new, old = (np.empty(0) if r is None else r for r in (row, known.row))
+                is_same = known.status == options.get("status", "finished")
+                if not is_same or not np.array_equal(new, old, equal_nan=True):
                     raise
-                return known
+                return known  # exactly this was reported before
             if any(reported is known for known in self.trials):
                 return reported  # skipped
             if error:
@@ -582,22 +560,14 @@ class Study:
                 episodes = {reported.id: played}
                 if played.shape[1] > 1 or reported.has_policy:
                     reported = reported.updated(episodes=episodes_behind(played))
-            self.log.record(reported, episodes=episodes)
+            self.store.write(reported, episodes=episodes)
             if reported.id in leases:
-                self.store.set_lease(reported.id, leases[reported.id].returned())
+                self.store.set_lease(reported.id, replace(leases[reported.id], holder=None))
         self.store.back_up()
         return reported
 
     def _known_lease(self, number: int, token: int) -> Lease:
-        """Return the lease of a trial, which was given at least `token` times.
-
-        Raises:
-            UnknownTrialError: If there is no such trial.
-            StudyError: If this lease was never given.
-        """
-        self.refresh()
-        if not 0 <= number < len(self.trials):
-            raise UnknownTrialError(f"There is no trial {number}. Trials: {len(self.trials)}.")
+        """Return the lease of a trial; refuse a token that was never given."""
         lease = self.store.leases().get(number)
         if lease is None or not 1 <= token <= lease.token:
             raise StudyError(
@@ -606,53 +576,37 @@ class Study:
             )
         return lease
 
-    def _same_report(
-        self, trial: TrialLike, row: NDArray[np.float64] | None, options: TellOptions
-    ) -> Trial | None:
-        """Return the trial, if exactly this was reported of it before."""
-        known = self.selector.find(trial)
-        is_same = known.status == options.get("status", "finished") and (
-            row is None if known.row is None else np.array_equal(row, known.row, equal_nan=True)  # type: ignore[arg-type]
-        )
-        return known if is_same else None
-
     def forget(self, trial: TrialLike, *, reason: str | None = None) -> Trial:
-        """Take back what is recorded of a finished policy; as `Selector.forget`.
+        """Take back what is recorded of a finished policy, also of one that was trained here.
 
-        Also of one that was trained here; its file stays.
+        As `Selector.forget`; its file stays.
         """
-        with self.log.write_lock():
+        with self.write_lock():
             forgotten = self.selector.find(trial).forgotten(reason)
-            self.log.record(forgotten)
+            self.store.write(forgotten)
         self.store.back_up()
         return forgotten
 
     def annotate(self, trial: TrialLike, /, **attributes: Any) -> Trial:
         """Attach attributes to a trial; as `Selector.annotate`."""
-        with self.log.write_lock():
+        with self.write_lock():
             annotated = self.selector.find(trial).annotated(attributes)
-            self.log.record(annotated)
+            self.store.write(annotated)
         return annotated
 
     def adopt_pending(self) -> int:
-        """Have `run` train what was asked for elsewhere and not reported; returns how many.
-
-        For askers that will never report: a pending trial is trained by who asked for it, and
-        `run` leaves it to them.
-        """
-        with self.log.write_lock():
+        """Have `run` train what was asked for by those who will not report; returns how many."""
+        with self.write_lock():
             others = [t.updated(run=TrainingRun()) for t in self.pending if t.run is None]
-            self.log.record(*others)
+            self.store.write(*others)
         return len(others)
 
     def retry_failed(self) -> int:
         """Give contexts whose training failed back to the selector; returns how many."""
-        with self.log.write_lock():
+        with self.write_lock():
             failed = [t.updated(status="cancelled") for t in self.trials if t.status == "failed"]
-            self.log.record(*failed)
+            self.store.write(*failed)
         return len(failed)
-
-    # -- the result ----------------------------------------------------------------------------
 
     def portfolio(self) -> Portfolio:
         """The policies as one object.
@@ -663,7 +617,39 @@ class Study:
         Raises:
             StudyError: If there is none yet.
         """
-        return gather_portfolio(self)
+        members = []
+        returns = self.episodes()
+        for trial in (t for t in self.trials if t.row is not None):
+            policy = None
+            if trial.has_policy:
+                state = self.files.state(trial)
+                if state != "intact":
+                    warnings.warn(
+                        f"The policy file {self.files.path(trial.id)} is {state}; policy "
+                        f"{trial.id} is left out. Run: sdmbtl doctor {self.path}",
+                        stacklevel=2,
+                    )
+                    continue
+                policy = self.files.load(trial.id)
+            members.append(Member(trial.id, trial.context, policy, returns[trial.id], trial.source))
+        if not members and self.n_finished:
+            raise StudyError(
+                f"The files of all {self.n_finished} policies of the study in {str(self.path)!r} "
+                "are missing or damaged; their returns are recorded. Bring them back, or have them "
+                f"trained again: sdmbtl resume {self.path} --retrain-missing"
+            )
+        if not members:
+            way_out = "Continue with: sdmbtl resume" if self._training else "See: sdmbtl tell"
+            raise StudyError(
+                f"The study in {str(self.path)!r} has no finished policies yet. {way_out} "
+                f"{self.path}"
+            )
+        family = made = self.configuration.family
+        if made is not None:  # what makes the environments, unless that is a function
+            options = {**made["options"], "space": self.configuration.space}
+            family = {"name": made["name"], "options": options}
+            family = family if made.get("importable", True) else None
+        return Portfolio(self.space, members, family=family, return_range=self.return_range)
 
     def distill(
         self,
@@ -688,8 +674,7 @@ class Study:
             PortfolioError: If a policy was trained elsewhere, so that it cannot teach.
             MissingPackageError: If JAX is not installed.
         """
-        folder = None if out is None else Path(out)
-        return load_policy(distill_study(self, context, steps, folder, progress))
+        return load_policy(distill_study(self, context, steps, out, progress))
 
     def baseline(
         self, context: Knowledge = "hidden", *, progress: Progress | None = None
@@ -735,7 +720,7 @@ class Study:
         Raises:
             TrainingError: If it failed on all of them.
         """
-        with _helpers(eval_processes, self.trainer) as helpers:
+        with evaluation_helpers(eval_processes, self.trainer) as helpers:
             played = evaluate_chosen(self, contexts, episodes, seed, helpers, progress)
         if played.errors:
             failed = played.describe_errors().rstrip(".")
@@ -750,26 +735,18 @@ class Study:
         They play the episodes that they would have played. Returns that are known stay as they
         are; a policy that could not be evaluated at all becomes a finished one.
 
-        Args:
-            callbacks: Called with every `Event`.
-            eval_processes: See `run`.
-
         Returns:
             How many returns, each of one policy on one target, were `missing` and are `left`.
         """
-        from sdmbtl.execution import SerialExecutor
-
         with (
             LeaseKeeper(self.store) as leases,
             CallbackList(callbacks) as tell,
-            _helpers(eval_processes, self.trainer) as helpers,
+            evaluation_helpers(eval_processes, self.trainer) as helpers,
         ):
             self._take_over()
             before = count_missing(self)
-            self._loop(leases, tell, SerialExecutor(), helpers).evaluate_missing()
+            Loop(self, leases, tell, SerialExecutor(), helpers).evaluate_missing()
         return {"missing": before, "left": count_missing(self)}
-
-    # -- views ---------------------------------------------------------------------------------
 
     def snapshot(self) -> StudySnapshot:
         """Return the study at this moment: policies, coverage, gaps, forecasts, problems."""
@@ -783,14 +760,16 @@ class Study:
     def plot(self) -> StudyPlots:
         """Figures: `study.plot.coverage()`, `.map()`, `.rows()`, `.curves()`.
 
-        Each is drawn on `ax`, or on a figure of its own, and returns the Matplotlib axes.
+        Each is drawn on `ax`, or on a new figure, and returns the Matplotlib axes.
         """
         from sdmbtl.plots import StudyPlots
 
         return StudyPlots(self)
 
     def _repr_html_(self) -> str:
-        return study_html(self)
+        from sdmbtl.studies.describe import study_html
+
+        return study_html(self.snapshot())
 
     def __repr__(self) -> str:
         return (
@@ -798,26 +777,45 @@ class Study:
             f"mean best return {self.performance:.4g})"
         )
 
-    # -- the record ----------------------------------------------------------------------------
-
     @property
     def trials(self) -> tuple[Trial, ...]:
         """Every trial so far, in order."""
-        return self.log.trials
+        return self.selector.trials
 
     @property
     def pending(self) -> list[Trial]:
         """The trials that were asked and not reported yet."""
-        return self.log.pending
+        return self.selector.pending
+
+    @property
+    def trained(self) -> list[Trial]:
+        """The trials that have a policy file on record, without those that were forgotten."""
+        return [t for t in self.trials if t.has_policy and t.status != "forgotten"]
 
     @property
     def n_finished(self) -> int:
         """Number of finished policies."""
-        return self.log.n_finished
+        return sum(t.status == "finished" for t in self.trials)
 
     def refresh(self) -> None:
         """Take over what other processes have recorded since."""
-        self.log.refresh()
+        known, recorded = self.trials, self.store.trials(self.space)
+        self.selector.record(*(t for t in recorded if t.id >= len(known) or t is not known[t.id]))
+
+    @contextmanager
+    def write_lock(self) -> Iterator[None]:
+        """Hold the write lock, knowing all that other processes have recorded.
+
+        Trials that are written meanwhile (`StudyStore.write`) are in the selector's history
+        afterwards: the database comes first.
+
+        Raises:
+            BusyError: If another process holds it for too long.
+        """
+        with self.store.transaction() as written:
+            self.refresh()
+            yield
+        self.selector.record(*written.values())
 
     @property
     def steps(self) -> int:
@@ -832,9 +830,8 @@ class Study:
     @property
     def evaluation_steps(self) -> int:
         """Environment steps of evaluations and of random actions."""
-        random = self.random_actions
         played = sum(t.run.evaluation_steps for t in self.trials if t.run is not None)
-        return played + (0 if random is None else random.steps)
+        return played + (0 if self.random_actions is None else self.random_actions.steps)
 
     @property
     def performance(self) -> float:
@@ -883,13 +880,7 @@ class Study:
     def remaining_gain(self, policies: int = 3) -> float | None:
         """Estimate how much the mean best return will rise by some more policies.
 
-        It is the selector's estimate, but no more than the known range of returns leaves.
-
-        Args:
-            policies: Number of further policies, pending ones not counted.
-
-        Returns:
-            The rise; None if the selector does not estimate it, or knows too little yet.
+        As `Selector.remaining_gain`, but no more than the known range of returns leaves.
         """
         gain = self.selector.remaining_gain(policies)
         if gain is None or self.return_range is None:
@@ -903,64 +894,10 @@ class Study:
 
     @property
     def stop_rules(self) -> dict[str, Any]:
-        """Stop rules of the last run, as keywords of `run`, without its time limit.
-
-        The `budget` is the largest number of policies that was asked for so far.
-        """
-        return recorded_rules(self.store.facts())
+        """Stop rules of the last run, as keywords of `run`, without its time limit."""
+        return dict(self.store.facts().get(STOP_RULES, {}))
 
     @property
     def running_process(self) -> int | None:
         """Number of a process that runs the study now; None if there is none."""
         return next((run.process for run in self.store.runs() if not run.is_free), None)
-
-    def _standing(self, seconds_per_policy: float | None) -> Standing:
-        """Return where the study stands, for stop rules."""
-        returns, known = self.selector.expected_returns, self.return_range
-        curve = np.maximum.accumulate(returns, axis=0) if len(returns) else returns
-        finished = [t.id for t in self.trials if t.row is not None]
-
-        def failed() -> set[int]:
-            ids = set(self.selector.failed_runs())
-            return {position for position, number in enumerate(finished) if number in ids}
-
-        return Standing(
-            performances=[float(self.space.mean(best)) for best in curve],
-            span=self.return_span,
-            best_possible=known is not None
-            and len(curve) > 0
-            and bool((curve[-1] >= known[1]).all()),
-            seconds_per_policy=seconds_per_policy,
-            steps=self.steps,
-            batch=self.configuration.batch,
-            remaining_gain=self.remaining_gain,
-            range_known=known is not None,
-            failed=failed,
-        )
-
-
-@contextmanager
-def _helpers(processes: int | None, trainer: Trainer) -> Iterator[EvaluationHelpers | None]:
-    """Make the processes that share evaluations with this one; None if there are none.
-
-    Args:
-        processes: Number of them with this one; as many as there are cores if left out.
-        trainer: The trainer, whose evaluations may be compiled and need none.
-
-    Raises:
-        StudyError: If that is not a whole number >= 1.
-    """
-    from sdmbtl.execution.machine import available_cores
-    from sdmbtl.training.evaluation import EvaluationHelpers
-
-    if processes is not None:
-        check_int("eval_processes", processes, low=1, error=StudyError)
-    if not trainer.evaluates_on_host or (count := processes or available_cores()) == 1:
-        yield None
-        return
-    with EvaluationHelpers(count - 1) as helpers:
-        yield helpers
-
-
-def _number(trial: Trial | int) -> int:
-    return trial if isinstance(trial, int) else trial.id

@@ -1,4 +1,4 @@
-"""Conformance suites: run them on selectors, detectors, environments and trainers of your own.
+"""Conformance suites: run them on selectors, detectors and trainers that you wrote.
 
 For example::
 
@@ -9,8 +9,8 @@ For example::
     def test_my_selector(check):
         check(MySelector)  # called as MySelector(space, seed=seed)
 
-Those of environments are in `sdmbtl.testing.environments`, those of trainers in
-`sdmbtl.testing.trainers`; both need Gymnasium.
+Those of trainers are in `sdmbtl.testing.trainers`, which needs Gymnasium. For environments there is
+`sdmbtl.environments.check_contextual_env`.
 """
 
 from sdmbtl.testing.detectors import detector_checks

@@ -9,6 +9,7 @@ import numpy as np
 
 from sdmbtl.contexts import ContextSpace
 from sdmbtl.errors import StructureError
+from sdmbtl.json_data import as_json
 from sdmbtl.testing.spaces import example_matrix, example_spaces
 from sdmbtl.transfer import ObservedRows
 from sdmbtl.transfer.detection import Detector, make_detector
@@ -34,15 +35,16 @@ def check_returns_one_of_its_structures(factory: DetectorFactory) -> None:
         known = detector.structures
         assert detection.structure in known, f"{name}: {detection.structure!r} is not in {known}"
         assert detection.explanation.strip(), f"{name}: a detection needs an explanation"
-        json.dumps(detection.to_dict())
+        json.dumps(as_json(detection), allow_nan=False)
 
 
 def check_depends_on_the_rows_alone(factory: DetectorFactory) -> None:
     """The same rows give the same detection again, and stay as they are."""
     rows = _rows(ContextSpace(a=range(4), b=range(3)))
     before, detector = rows.returns.copy(), factory()
-    first, again, other = detector.detect(rows), detector.detect(rows), factory().detect(rows)
-    assert first.to_dict() == again.to_dict() == other.to_dict(), "a detection must repeat itself"
+    detections = detector.detect(rows), detector.detect(rows), factory().detect(rows)
+    first, again, other = map(as_json, detections)
+    assert first == again == other, "a detection must repeat itself"
     assert np.array_equal(before, rows.returns), "a detector must not change the rows"
 
 

@@ -33,7 +33,7 @@ def check_selector(factory: SelectorFactory) -> None:
     """Run every check.
 
     Raises:
-        AssertionError: If the selector breaks the contract; the message says where.
+        AssertionError: If the selector breaks the contract, with the place.
     """
     for check in selector_checks():
         check(factory)
@@ -68,7 +68,7 @@ def check_never_proposes_twice(factory: SelectorFactory) -> None:
 
 
 def check_says_when_exhausted(factory: SelectorFactory) -> None:
-    """Nothing left is an ExhaustedError that says so; a batch takes what is left."""
+    """Nothing left is an ExhaustedError; a batch takes what is left."""
     space = ContextSpace(a=range(3))
     selector = factory(space, seed=0)
     if any(t.index is None for t in _run(factory(space, seed=0), rounds=3)):
@@ -79,18 +79,13 @@ def check_says_when_exhausted(factory: SelectorFactory) -> None:
     _raised(ExhaustedError, lambda: selector.ask(2))
 
 
-def check_pending_is_not_offered_again(factory: SelectorFactory) -> None:
-    """Asking again before telling gives other sources."""
+def check_batches(factory: SelectorFactory) -> None:
+    """`ask(n)` gives n trials with ids in order, also before any row; none is offered again."""
     space = example_spaces()["grid"]
     selector = factory(space, seed=0)
     sources = _sources([selector.ask() for _ in range(len(space))])
     assert len(set(sources)) == len(sources), "a pending source was offered again"
     assert len(selector.pending) == len(space), "pending must list what was not reported yet"
-
-
-def check_batches(factory: SelectorFactory) -> None:
-    """`ask(n)` gives n trials with ids in order, also before any row."""
-    space = example_spaces()["grid"]
     selector, matrix = factory(space, seed=0), example_matrix(space)
     for _ in range(3):
         batch = selector.ask(3)

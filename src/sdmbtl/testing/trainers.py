@@ -36,18 +36,7 @@ _EPISODES = 2
 
 def trainer_checks() -> tuple[TrainerCheck, ...]:
     """Every check; each takes a factory `factory(family, space)`."""
-    named = [value for name, value in globals().items() if name.startswith("check_")]
-    return tuple(check for check in named if check is not check_trainer)
-
-
-def check_trainer(factory: TrainerFactory) -> None:
-    """Run every check.
-
-    Raises:
-        AssertionError: If the trainer breaks the contract; the message says where.
-    """
-    for check in trainer_checks():
-        check(factory)
+    return tuple(value for name, value in globals().items() if name.startswith("check_"))
 
 
 def check_trains_a_policy_for_each_job(factory: TrainerFactory) -> None:

@@ -6,12 +6,12 @@ import inspect
 import logging
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import Any, ClassVar, TypeVar
 
 import numpy as np
-from gymnasium import spaces
 from numpy.typing import ArrayLike, NDArray
 
 from sdmbtl.checks import check_int, short_text
@@ -24,7 +24,7 @@ from sdmbtl.policies import Policy, load_policy
 from sdmbtl.training.checkpoint import Checkpoint
 from sdmbtl.training.environment_errors import check_step, name_context_in_errors
 from sdmbtl.training.job import Evaluation, Training, TrainingJob, context_array
-from sdmbtl.training.progress import EvaluationProgress, JointProgress, Progress, ProgressError
+from sdmbtl.training.progress import EvaluationProgress, Progress, ProgressError, Report
 from sdmbtl.training.rollout import evaluate_in_gymnasium
 from sdmbtl.training.vector_env import VectorEnv
 from sdmbtl.wording import counted
@@ -85,7 +85,7 @@ class Trainer(ABC):
         self.endless_after = count("endless_after", endless_after)
         self._warned: set[tuple[int, int]] = set()
 
-    # -- for a trainer of your own -------------------------------------------------------------
+    # -- for your own trainer -----------------------------------------------------------------
 
     @abstractmethod
     def train_chunk(
@@ -113,9 +113,6 @@ class Trainer(ABC):
     def read_start(self, path: Path) -> Policy:
         """Read a policy that was trained elsewhere, and from which training can start.
 
-        Args:
-            path: A policy file of this package.
-
         Raises:
             TrainerError: If training cannot start from it.
             PolicyError: If it is damaged.
@@ -131,25 +128,8 @@ class Trainer(ABC):
         return policy
 
     def check_start(self, policy: Policy) -> None:
-        """Refuse a policy that training cannot start from.
-
-        Raises:
-            TrainerError: If it is of another form.
-        """
+        """Refuse a policy that training cannot start from, with a `TrainerError`."""
         raise TrainerError(f"The trainer {self.name!r} cannot start from {policy!r}.")
-
-    def check_spaces(self, observations: spaces.Space[Any], actions: spaces.Space[Any]) -> None:
-        """Refuse observations or actions that this trainer can do nothing with.
-
-        Raises:
-            TrainerError: If no training run could succeed.
-        """
-        del actions
-        if not observations.is_np_flattenable:
-            raise TrainerError(
-                f"Observations of {self.family.name} cannot be made an array of numbers: "
-                f"{short_text(observations)}. Turn them into a Box, or a Dict of Boxes."
-            )
 
     # -- shared --------------------------------------------------------------------------------
 
@@ -169,7 +149,11 @@ class Trainer(ABC):
             env.action_space.seed(0)
             check_step(env.inner, env.inner.step(env.action_space.sample()))
         close_quietly(env)
-        self.check_spaces(env.observation_space, env.action_space)
+        if not env.observation_space.is_np_flattenable:
+            raise TrainerError(
+                f"Observations of {self.family.name} cannot be made an array of numbers: "
+                f"{short_text(env.observation_space)}. Turn them into a Box, or a Dict of Boxes."
+            )
 
     # -- evaluation ----------------------------------------------------------------------------
 
@@ -238,11 +222,7 @@ class Trainer(ABC):
     def train(
         self, jobs: Sequence[TrainingJob], progress: Progress | None = None
     ) -> list[Training]:
-        """Train one policy for each job, one chunk after another.
-
-        Raises:
-            TrainingError: If a training run failed.
-        """
+        """Train one policy for each job, one chunk after another; see `train_chunk`."""
         return self.train_in_chunks(jobs, progress, self.train_chunk)
 
     def train_in_chunks(
@@ -253,21 +233,36 @@ class Trainer(ABC):
     ) -> list[Result]:
         """Give each chunk to a function, one after another; what `progress` raises passes."""
         results: dict[int, Result] = {}
-        joint = JointProgress(progress, len(jobs))
+        size, left, done, latest = 1, len(jobs), 0, 0
+
+        def report(own: Report) -> None:
+            """Turn the progress of a chunk into that of all jobs."""
+            nonlocal latest
+            latest = own.total_steps
+            joint = replace(
+                own,
+                steps=done + own.steps,
+                # Jobs to come are taken to be as long as those of this chunk.
+                total_steps=done + latest + left * (latest // size),
+                evaluations=own.evaluations if len(jobs) == 1 else (),
+            )
+            try:
+                progress(joint)  # type: ignore[misc]
+            except Exception as error:
+                raise ProgressError(error) from error
+
         for numbers in self.chunks(jobs):
             chunk = [jobs[number] for number in numbers]
+            size, left, done = len(chunk), left - len(chunk), done + latest
             try:
-                results |= zip(numbers, train_chunk(chunk, joint.part(len(chunk))), strict=True)
+                trained = train_chunk(chunk, None if progress is None else report)
+                results |= zip(numbers, trained, strict=True)
             except ProgressError as error:
                 raise error.cause from None
         return [results[number] for number in range(len(jobs))]
 
     def chunks(self, jobs: Sequence[TrainingJob]) -> list[list[int]]:
-        """Numbers of the jobs that are trained together: those of the same shape, in order.
-
-        Raises:
-            TrainerError: If a job has a parent and this trainer cannot start from one.
-        """
+        """Numbers of the jobs that are trained together: those of the same shape, in order."""
         alike: dict[tuple[int, int | None, bool, bool], list[int]] = {}
         for number, job in enumerate(jobs):
             if job.parent is not None and not self.starts_from_parent:
@@ -283,12 +278,7 @@ class Trainer(ABC):
         ]
 
     def warn_of_few_updates(self, updates: int, steps: int) -> None:
-        """Warn, once, if a training run from scratch is too short to learn anything.
-
-        Args:
-            updates: Number of updates of the policy.
-            steps: Environment steps of the run.
-        """
+        """Warn, once, if a training run from scratch is too short to learn anything."""
         if updates < FEW_UPDATES and (updates, steps) not in self._warned:
             self._warned.add((updates, steps))
             _log.warning(

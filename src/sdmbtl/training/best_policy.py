@@ -45,15 +45,8 @@ class BestPolicy:
     ) -> None:
         """Add a policy to the learning curve; keep it if it is the best so far.
 
-        Args:
-            trainer: The trainer.
-            job: The training run.
-            policy: The policy after `steps` environment steps.
-            steps: Environment steps so far.
-            training_return: Mean return of the latest episodes of training.
-            episodes: Episodes of an evaluation in all, at least one on each evaluated context. 0:
-                none is played, and the policy is kept.
-            seed: Seed of the episodes.
+        With `episodes`, it plays so many, at least one on each evaluated context. Without, its
+        return is that of the latest episodes of training, and it is kept.
 
         Raises:
             TrainingError: If its weights or its returns are not finite.
@@ -78,13 +71,8 @@ class BestPolicy:
         # not the policy, would decide which one is the best.
         number = min(len(job.contexts), MOST_EVALUATED)
         rows = np.linspace(0, len(job.contexts) - 1, number).astype(np.intp)
-        played = trainer.play(
-            trainer.family,
-            policy,
-            job.contexts[rows],
-            episodes=-(-episodes // number),
-            seed=seed,
-        )
+        how = {"episodes": -(-episodes // number), "seed": seed}
+        played = trainer.play(trainer.family, policy, job.contexts[rows], **how)
         self.evaluation_steps += played.steps
         return float(played.complete().mean())
 

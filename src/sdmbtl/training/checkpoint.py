@@ -31,12 +31,7 @@ _DATA = "data"
 
 
 class Snapshot(NamedTuple):
-    """Progress and arrays of a training run.
-
-    Attributes:
-        data: JSON data.
-        arrays: Arrays of numbers by name.
-    """
+    """State of a training run: JSON data, and arrays of numbers by name."""
 
     data: dict[str, Any]
     arrays: dict[str, NDArray[Any]]
@@ -44,15 +39,7 @@ class Snapshot(NamedTuple):
 
 @dataclass(frozen=True)
 class Checkpoints:
-    """Directory of checkpoints, and the time between two of them.
-
-    Attributes:
-        folder: Made when it is needed.
-        seconds: Between two checkpoints of a run, 0 or more.
-
-    Raises:
-        TrainerError: If the number of seconds is not usable.
-    """
+    """Directory of checkpoints, made when it is needed, and the seconds between two of a run."""
 
     folder: Path
     seconds: float = 60.0
@@ -66,11 +53,7 @@ class Checkpoints:
         return cls(path / "checkpoints", seconds)
 
     def of(self, specification: Mapping[str, Any], jobs: Sequence[TrainingJob]) -> Checkpoint:
-        """The checkpoint of jobs that are trained together.
-
-        Its name follows from everything that decides the outcome, so that one of other jobs,
-        settings or software is never taken for it.
-        """
+        """The checkpoint of jobs that are trained together, named by what decides the outcome."""
         identity = hashlib.sha256()
         decisive = {"specification": specification, "versions": versions((*CORE, *TRAINING))}
         identity.update(json.dumps(decisive, sort_keys=True).encode())
@@ -83,11 +66,7 @@ class Checkpoints:
         return Checkpoint(self.folder / f"{identity.hexdigest()[:32]}.npz", self.seconds)
 
     def check(self) -> None:
-        """Refuse what is not a file in the place of checkpoints: it would be waited for.
-
-        Raises:
-            StudyError: If there is any.
-        """
+        """Refuse what is not a file in the place of checkpoints: it would be waited for."""
         for path in [self.folder / "any", *self.folder.glob("*.npz")]:
             found = unsafe_path_reason(path, self.folder.parent)
             if found is not None:
@@ -107,12 +86,7 @@ class Checkpoints:
 
 
 class Checkpoint:
-    """The file from which a training run continues.
-
-    Args:
-        path: The file.
-        seconds: Time between two writes.
-    """
+    """The file from which a training run continues, written when `seconds` have passed."""
 
     def __init__(self, path: Path, seconds: float) -> None:
         self.path = path

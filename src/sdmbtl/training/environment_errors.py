@@ -21,10 +21,7 @@ def environment_error(
 ) -> TrainingError:
     """Make an error that names the context and the line of an environment's failure.
 
-    Args:
-        context: The context.
-        error: What the environment raised, or what its values led to.
-        env: The environment, whose `step` is named if the error is in its values.
+    If the error is in the environment's values, the line is that of its `step`.
     """
     code = None if env is None else getattr(type(env.unwrapped).step, "__code__", None)
     line = None if code is None else f"{code.co_filename}:{code.co_firstlineno}"
@@ -46,12 +43,7 @@ def name_context_in_errors(
 
 
 def check_step(env: gymnasium.Env[Any, Any], result: object) -> None:
-    """Refuse what is not the result of a Gymnasium step.
-
-    Raises:
-        ValueError: If it is not five values, the reward is not a number, the observation
-            has another shape than its space, or a number is not finite.
-    """
+    """Refuse what is not the result of a Gymnasium step, with a `ValueError`."""
     if not isinstance(result, tuple) or len(result) != 5:
         count = f"{len(result)} values" if isinstance(result, tuple) else short_text(result)
         raise ValueError(

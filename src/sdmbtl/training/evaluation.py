@@ -7,7 +7,7 @@ import time
 from collections import deque
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, wait
-from functools import lru_cache
+from functools import lru_cache, partial
 from typing import Any
 
 import numpy as np
@@ -67,15 +67,8 @@ def evaluate(
     A context on which an environment raises, an episode does not end, a return is not finite or
     two helpers die is NaN in the result, with its error; the others are not affected.
 
-    Args:
-        spec: What it was trained with.
-        policy: See `Trainer.evaluate`, as for what follows.
-        contexts: (n, D) contexts.
-        episodes: Number of episodes on each.
-        seed: The same seed gives the same episodes, in any number of processes.
-        only: Numbers of the contexts to evaluate.
-        progress: Called now and then; what it raises passes through.
-        helpers: Processes that take a share where that pays; this process alone if left out.
+    Args as of `Trainer.evaluate`, and `helpers`: processes that take a share where that pays. The
+    same seed gives the same episodes, in any number of processes. What `progress` raises passes.
 
     Raises:
         TrainerError: If the set-up is wrong, so that no evaluation could succeed.
@@ -95,12 +88,10 @@ def evaluate(
             except Exception as error:  # which is not one of the evaluation
                 raise ProgressError(error) from error
 
-    def play(part: Sequence[int]) -> Evaluation:
-        return _play_part(trainer, policy, vectors, episodes, seed, part, report)
-
     if not trainer.evaluates_on_host or not can_be_made_anywhere(trainer.family):
         helpers = None
     shared = spec, policy_bytes(policy), vectors, episodes, seed
+    play = partial(_play_part, trainer, policy, vectors, episodes, seed, progress=report)
     try:
         for part, played in _play_parts(numbers, episodes, play, helpers, shared, report):
             returns[list(part)] = played.returns[list(part)]
@@ -194,7 +185,7 @@ def _play_part(
 
 
 def _play_elsewhere(spec: TrainerSpec, policy: bytes, *how: Any) -> Evaluation:
-    """Evaluate in a helper, which makes trainer and policy once; `how` as for `_play_part`."""
+    """Evaluate in a helper, which makes trainer and policy once."""
     return _play_part(spec.make_trainer(), load_once(policy), *how)
 
 

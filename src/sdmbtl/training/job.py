@@ -88,12 +88,7 @@ class Training:
 
 @dataclass(frozen=True)
 class Failure:
-    """A training run, or an evaluation, that failed.
-
-    Attributes:
-        error: The error, as text.
-        attempt: Number of the attempt, as the job had it.
-    """
+    """A training run, or an evaluation, that failed: the error, and the attempt of the job."""
 
     error: str
     attempt: int = 0
@@ -134,11 +129,7 @@ class Evaluation:
 
 
 def context_array(contexts: ArrayLike) -> NDArray[np.float64]:
-    """Copy contexts into an (n, D) array.
-
-    Raises:
-        TrainerError: If they are something else.
-    """
+    """Copy contexts into an (n, D) array; a `TrainerError` if they are something else."""
     try:
         array = np.array(contexts, dtype=np.float64)
     except (TypeError, ValueError):

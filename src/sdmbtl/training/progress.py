@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import Literal
 
 
@@ -45,43 +45,3 @@ class ProgressError(BaseException):
     def __init__(self, cause: Exception) -> None:
         super().__init__(cause)
         self.cause = cause
-
-
-class JointProgress:
-    """Turns the progress of one chunk after another into that of all jobs.
-
-    What `progress` raises comes as a `ProgressError`, which is not an `Exception`.
-
-    Args:
-        progress: Called with the progress of all jobs.
-        jobs: Number of all jobs.
-    """
-
-    def __init__(self, progress: Progress | None, jobs: int) -> None:
-        self._progress = progress
-        self._left = self._jobs = jobs
-        self._done = self._latest = 0
-
-    def part(self, size: int) -> Progress | None:
-        """Return the callback of the next chunk, of `size` jobs."""
-        if self._progress is None:
-            return None
-        progress = self._progress
-        self._left -= size
-        self._done += self._latest
-
-        def report(own: Report) -> None:
-            total = self._latest = own.total_steps
-            joint = replace(
-                own,
-                steps=self._done + own.steps,
-                # Jobs to come are taken to be as long as those of this chunk.
-                total_steps=self._done + total + self._left * (total // size),
-                evaluations=own.evaluations if self._jobs == 1 else (),
-            )
-            try:
-                progress(joint)
-            except Exception as error:
-                raise ProgressError(error) from error
-
-        return report

@@ -28,14 +28,7 @@ def play_random_actions(
 ) -> Evaluation:
     """Take uniformly random actions, the first episode on every context, then the second.
 
-    Args:
-        family: The environments.
-        space: The context space.
-        contexts: (n, D) contexts in the order of the space's dimensions.
-        episodes: Number of episodes on each.
-        most_steps: Steps in all, after which no more is played: random actions may never end.
-        max_episode_steps: Time limit of an episode; None for none.
-        seed: With the number of the episode, it sets its start and its actions.
+    After `most_steps` in all no more is played: random actions may never end.
 
     Returns:
         (n, episodes) returns, NaN where the steps did not suffice, and the steps taken.
@@ -46,14 +39,9 @@ def play_random_actions(
     vector_env = family.make_vector_env()
     if vector_env is not None:
         with closing(vector_env):
-            return vector_env.play_random_actions(
-                space,
-                contexts,
-                episodes=episodes,
-                most_steps=most_steps,
-                max_episode_steps=max_episode_steps,
-                seed=seed,
-            )
+            limits = {"most_steps": most_steps, "max_episode_steps": max_episode_steps}
+            how = {"episodes": episodes, "seed": seed, **limits}
+            return vector_env.play_random_actions(space, contexts, **how)
     returns = np.full((len(contexts), episodes), np.nan)
     left = most_steps
     for episode, number in product(range(episodes), range(len(contexts))):

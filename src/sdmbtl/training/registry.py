@@ -21,7 +21,7 @@ AUTO = "auto"
 
 
 class _Entry(NamedTuple):
-    """Place of a trainer's class, or of a function that finds it, and the package it needs."""
+    """Place of a trainer's class or a function that finds it, and the package it needs."""
 
     place: str
     package: str
@@ -83,11 +83,7 @@ def trainer_from_settings(
 
 
 def trainer_class(name: str, family: EnvironmentFamily | None = None) -> type[Trainer]:
-    """Return the class of a trainer.
-
-    Args:
-        name: One of `trainer_names()`, except "auto".
-        family: The environments; "ppo" has another form for those with a JAX twin.
+    """Return the class of a trainer; "ppo" has another form for families with a JAX twin.
 
     Raises:
         TrainerError: If the name is unknown, or a package is missing.
@@ -114,11 +110,7 @@ def trainer_class(name: str, family: EnvironmentFamily | None = None) -> type[Tr
 class Setting:
     """A setting of a trainer.
 
-    Attributes:
-        name: Its name, as --set and `make_trainer` take it.
-        default: Its default; None where the trainer decides.
-        meaning: Its meaning.
-        recommended: Value recommended for the family; None if that is the default.
+    `default` is None where the trainer decides, `recommended` where the default is recommended.
     """
 
     name: str
@@ -130,13 +122,10 @@ class Setting:
 def list_settings(
     name: str, family: EnvironmentFamily | None = None, algorithm: str | None = None
 ) -> list[Setting]:
-    """List every setting of a trainer.
+    """List every setting of a trainer, with those recommended for a family.
 
-    Args:
-        name: Name of the trainer.
-        family: The environments, for which recommended settings are listed too.
-        algorithm: For a trainer that has several, the one whose hyperparameters are listed; if
-            left out, the recommended or usual one.
+    Of a trainer with several algorithms, the hyperparameters are those of the given one, or of the
+    recommended or usual one.
 
     Raises:
         TrainerError: If there is no such trainer or algorithm, or a package is missing.

@@ -94,15 +94,10 @@ class _BatchedEnv:
     context: dict[str, float]
     latest: tuple[Any, Any, bool, bool, dict[str, Any]] | None = None
 
-    @property
-    def observation_space(self) -> Any:
-        return self.batch.observation_space
-
-    @property
-    def inner(self) -> Any:
-        return self
-
-    unwrapped = inner
+    def __post_init__(self) -> None:
+        self.observation_space = self.batch.observation_space
+        self.inner: Any = self
+        self.unwrapped = self
 
     def reset(self, *, seed: int) -> tuple[Any, dict[str, Any]]:
         return self.batch.reset(self.place, self.context, seed), {}
@@ -143,10 +138,9 @@ class _Slot:
 class _Rollout:
     """Plays episodes, some side by side.
 
-    A slot keeps its context for as long as there are episodes of it, so that one
-    environment can serve for several. At first every slot has its own context. `returns` are by
-    context and episode; `errors` by context: the first episode that failed, its error, and the
-    environment, if there was one; `steps` are those of all episodes.
+    A slot keeps its context while there are episodes of it, so that one environment can serve for
+    several. `returns` are by context and episode; `errors` by context: the first episode that
+    failed, its error, and the environment, if there was one; `steps` are those of all episodes.
     """
 
     def __init__(
@@ -177,14 +171,11 @@ class _Rollout:
         progress: EvaluationProgress | None,
     ) -> None:
         """Play all episodes."""
+        begun = ((place, self._begin_next(place)) for place in range(ENV_SLOTS))
         slots: dict[int, _Slot] = {}
         reported = 0
         try:
-            for place in range(ENV_SLOTS):
-                slot = self._begin_next(place)
-                if slot is None:
-                    break
-                slots[place] = slot
+            slots.update((place, slot) for place, slot in begun if slot is not None)
             while slots:
                 actions = self._act(policy)
                 batched = [s.env for s in slots.values() if isinstance(s.env, _BatchedEnv)]
@@ -206,17 +197,13 @@ class _Rollout:
 
     def _act(self, policy: Policy) -> Any:
         """Return the actions in all slots."""
-        seen = self._seen_by(policy)
+        seen = self._observations
+        if policy.sees_context:
+            seen = append_context(policy.flatten(seen), self._units[self._contexts])
         if not policy.remembers:
             return policy.act(seen)
         actions, self._state = policy.act(seen, self._state)  # type: ignore[call-arg]
         return actions
-
-    def _seen_by(self, policy: Policy) -> Any:
-        """Return the observations of all slots, with their contexts if the policy sees them."""
-        if not policy.sees_context:
-            return self._observations
-        return append_context(policy.flatten(self._observations), self._units[self._contexts])
 
     def _step(
         self, place: int, slot: _Slot, action: Any, time_limit: float, endless_after: int
@@ -259,7 +246,13 @@ class _Rollout:
                 env = env or self._make(number, place)
                 observation, _ = env.reset(seed=episode_seed(self._seed, number, episode))
                 if self._observations is None:
-                    self._observations = _batch_of_observations(env)
+                    observed = env.observation_space
+                    if not observed.is_np_flattenable:
+                        raise TrainerError(
+                            "Policies act on observations that are arrays, or a Dict or Tuple of "
+                            f"arrays. {env.family.name!r} has {observed}. Flatten them in 'build'."
+                        )
+                    self._observations = create_empty_array(observed, ENV_SLOTS)
                 _write(self._observations, place, observation)
                 self._contexts[place] = number
                 if self._state is not None:
@@ -306,17 +299,6 @@ class _Rollout:
             self.errors[number] = episode, error, env
         self._left[number] = 0
         self._end(number)
-
-
-def _batch_of_observations(env: _Env) -> Any:
-    """Allocate observations in the form that Gymnasium's vector environments have."""
-    space = env.observation_space
-    if not space.is_np_flattenable:
-        raise TrainerError(
-            "Policies act on observations that are arrays, or a Dict or Tuple of arrays. "
-            f"{env.family.name!r} has {space}. Flatten them in 'build'."
-        )
-    return create_empty_array(space, ENV_SLOTS)
 
 
 def _write(batch: Any, place: int, observation: Any) -> None:

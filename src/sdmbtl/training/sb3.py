@@ -19,7 +19,7 @@ import numpy as np
 import torch
 from gymnasium import spaces
 from gymnasium.wrappers import TimeLimit
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 from stable_baselines3.common.base_class import BaseAlgorithm
 from stable_baselines3.common.callbacks import BaseCallback
 from stable_baselines3.common.logger import Logger
@@ -185,24 +185,13 @@ class SB3Trainer(Trainer):
             )
         return {**arguments, **given}
 
-    def check_spaces(self, observations: spaces.Space[Any], actions: spaces.Space[Any]) -> None:
-        """Refuse what the algorithm does not take: its model is made, on a blank environment."""
-        super().check_spaces(observations, actions)
-        if observations.shape is None:
-            raise TrainerError(
-                f"{self.name!r} needs observations that are one array. {self.family.name} has "
-                f"{short_text(observations)}. Wrap it in gymnasium.wrappers.FlattenObservation, in "
-                "a function of your own (module:function)."
-            )
-
-        def make_blank() -> gymnasium.Env[Any, Any]:
-            env: gymnasium.Env[Any, Any] = gymnasium.Env()
-            env.observation_space, env.action_space = observations, actions
-            return env
-
-        with warnings.catch_warnings(), _isolated(seed=0):
+    def check_environment(self) -> None:
+        """Refuse what can never work, or what the algorithm does not take: its model is made."""
+        super().check_environment()
+        with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # training gives the same warnings
-            self._model(DummyVecEnv([make_blank] * self.num_envs), 0, self.total_timesteps)
+            with self._untrained():
+                pass
 
     def play(
         self, family: EnvironmentFamily, policy: Policy, contexts: ArrayLike, **how: Any
@@ -270,7 +259,8 @@ class SB3Trainer(Trainer):
 
     def _environments(self, job: TrainingJob, seed: int) -> VecEnv:
         observed = self.space if job.sees_context else False
-        first = self.space.context(job.contexts[0])
+        contexts = [self.space.context(vector) for vector in job.contexts]
+        first = contexts[0]
 
         def make(generator: np.random.Generator) -> gymnasium.Env[Any, Any]:
             with name_context_in_errors(first):
@@ -280,7 +270,7 @@ class SB3Trainer(Trainer):
                     "With 'sb3', policies see the context after a vector of floats. "
                     f"{self.family.name} has {short_text(env.inner.observation_space)}. Use 'ppo'."
                 )
-            episodes = OneContextEachEpisode(env, self.space, job.contexts, generator)
+            episodes = OneContextEachEpisode(env, contexts, generator)
             limit = self.max_episode_steps
             return episodes if limit is None else TimeLimit(episodes, limit)
 
@@ -296,6 +286,12 @@ class SB3Trainer(Trainer):
         return VecNormalize(environments, norm_obs=norm_obs, norm_reward=norm_reward, gamma=gamma)
 
     def _model(self, environments: VecEnv, seed: int, steps: int) -> BaseAlgorithm:
+        if environments.observation_space.shape is None:
+            raise TrainerError(
+                f"{self.name!r} needs observations that are one array. {self.family.name} has "
+                f"{short_text(environments.observation_space)}. Wrap it in gymnasium.wrappers."
+                "FlattenObservation, in a function of your own (module:function)."
+            )
         arguments = self.algorithm_arguments(steps)
         arguments["policy_kwargs"] = classes_from_names(arguments.get("policy_kwargs") or {})
         if isinstance(arguments.get("train_freq"), list):  # JSON has no tuples
@@ -381,7 +377,7 @@ class SB3Trainer(Trainer):
         weights = parent.weights()
         noise = {name: w for name, w in fresh.weights().items() if name.endswith("log_std")}
         model.policy.load_state_dict({**weights, **noise})
-        if hasattr(model, "weights"):  # ARS searches around a vector of its own
+        if hasattr(model, "weights"):  # ARS searches around a vector
             model.weights = torch.nn.utils.parameters_to_vector(model.policy.parameters()).detach()
         normalizing: Any = model.get_vec_normalize_env()
         if parent.normalization is not None:
@@ -399,22 +395,17 @@ class OneContextEachEpisode(gymnasium.Wrapper[Any, Any, Any, Any]):
     """Takes one of several contexts at random for each episode."""
 
     def __init__(
-        self,
-        env: gymnasium.Env[Any, Any],
-        space: ContextSpace,
-        contexts: NDArray[np.float64],
-        generator: np.random.Generator,
+        self, env: Any, contexts: list[dict[str, Any]], generator: np.random.Generator
     ) -> None:
         super().__init__(env)
-        self._contexts, self._space, self._generator = contexts, space, generator
-        self._context = space.context(contexts[0])
+        self._contexts, self._generator = contexts, generator
+        self._context = contexts[0]
 
     def reset(
         self, *, seed: int | None = None, options: dict[str, Any] | None = None
     ) -> tuple[Any, dict[str, Any]]:
         """Start an episode on another context."""
-        number = int(self._generator.integers(len(self._contexts)))
-        self._context = self._space.context(self._contexts[number])
+        self._context = self._contexts[int(self._generator.integers(len(self._contexts)))]
         with name_context_in_errors(self._context):
             return self.env.reset(seed=seed, options={**(options or {}), "context": self._context})
 

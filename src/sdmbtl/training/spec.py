@@ -46,8 +46,13 @@ class TrainerSpec:
     @classmethod
     def of(cls, trainer: Trainer) -> TrainerSpec:
         """The specification of a trainer, which is used itself in this process."""
+        try:
+            environment = trainer.family.settings()
+            environment["options"].pop("space", None)
+        except FamilyError:  # made by a function that has no name to import it by
+            environment = {"name": trainer.family.name, "options": {}, "importable": False}
         parts = {
-            "environment": _describe_environment(trainer.family),
+            "environment": environment,
             "space": trainer.space.to_dict(),
             "settings": trainer.settings(),
         }
@@ -100,8 +105,7 @@ def train(
         spec: Environments, space, trainer and settings.
         jobs: The policies.
         progress: Called now and then; what it raises passes through.
-        checkpoints: Files from which killed runs continue; for the caller to delete, with
-            `delete_checkpoints`, when what was trained is on record.
+        checkpoints: Files from which killed runs continue; see `delete_checkpoints`.
 
     Returns:
         For each job the training run, or why it failed. If several jobs that were trained together
@@ -141,15 +145,6 @@ def _try_jobs(
             return [Failure(error_text(error), jobs[0].attempt)]
     alone = partial(_try_jobs, spec, checkpoints)
     return [result for job in jobs for result in alone([job], progress)]
-
-
-def _describe_environment(family: EnvironmentFamily) -> dict[str, Any]:
-    try:
-        settings = family.settings()
-    except FamilyError:  # made by a function that has no name to import it by
-        return {"name": family.name, "options": {}, "importable": False}
-    options = {name: value for name, value in settings["options"].items() if name != "space"}
-    return {"name": settings["name"], "options": options}
 
 
 @lru_cache(maxsize=4)

@@ -90,19 +90,19 @@ def coverage_of(
     (0.327, 0.0, 0.667, 3)
     """
     given = np.asarray(best, dtype=np.float64)
-    values = _evaluated(given)
+    values = given[~np.isnan(given)]
     if weights is not None:
         weights = weights[~np.isnan(given)]
         weights = weights / weights.sum()
     if not len(values):
         return None
-    everything = np.concatenate([values, _evaluated(seen)])
-    returns = known or (float(everything.min()), float(everything.max()))
+    everything = np.append(values, np.asarray(seen, dtype=np.float64))
+    returns = known or (float(np.nanmin(everything)), float(np.nanmax(everything)))
     width = returns[1] - returns[0]
     if not width > 0:
         return None
     worst = Objective("cvar", WORST).value(values, weights, returns)
-    limit = everything.max() - (NEAR + _ROUNDING) * width
+    limit = np.nanmax(everything) - (NEAR + _ROUNDING) * width
     return Coverage(
         mean=share_of_range(float(weighted_mean(values, weights)), returns) or 0.0,
         worst_tenth=share_of_range(worst, returns) or 0.0,
@@ -111,9 +111,3 @@ def coverage_of(
         returns=returns,
         known=known is not None,
     )
-
-
-def _evaluated(returns: ArrayLike) -> np.ndarray[tuple[int], np.dtype[np.float64]]:
-    """Return the evaluated returns, flattened."""
-    values = np.asarray(returns, dtype=np.float64).ravel()
-    return values[~np.isnan(values)]

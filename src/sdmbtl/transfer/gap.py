@@ -120,7 +120,8 @@ class SeparableGap:
         With x = (a, b) and y = (a', b') the pair sum is head[a, a'] + tail[b, b'].
         """
         shape = self.space.shape
-        split = _balanced_split(shape)
+        # The larger of the two groups is as small as can be.
+        split = min(range(1, len(shape)), key=lambda s: max(prod(shape[:s]), prod(shape[s:])))
         n_head, n_tail = prod(shape[:split]), prod(shape[split:])
         units = self.space.unit_targets
         heads, tails = units[::n_tail], units[:n_tail]
@@ -156,8 +157,3 @@ def _dot(points: NDArray[np.float64], slopes: NDArray[np.float64]) -> NDArray[np
     for d, slope in enumerate(slopes):
         total += slope * points[:, d]
     return total
-
-
-def _balanced_split(shape: tuple[int, ...]) -> int:
-    """Cut the dimensions so that the larger of the two groups is smallest."""
-    return min(range(1, len(shape)), key=lambda s: max(prod(shape[:s]), prod(shape[s:])))

@@ -41,13 +41,7 @@ class Gaps:
 def find_gaps(
     space: ContextSpace, best: NDArray[np.float64], returns: tuple[float, float] | None
 ) -> Gaps:
-    """Find the targets that are badly covered.
-
-    Args:
-        space: The context space.
-        best: (N,) best return on each target, NaN where there is none.
-        returns: Lowest and highest return, known or so far; None if there is no such range.
-    """
+    """Find the targets that are badly covered."""
     order = [int(i) for i in np.argsort(best, kind="stable") if not np.isnan(best[i])]
     if returns is None or not order:
         return Gaps(None, 0, tuple(order[:MOST_LISTED]), None)

@@ -36,9 +36,6 @@ class Objective:
     def of(cls, given: str) -> Objective:
         """Read an objective such as "cvar:0.1".
 
-        Raises:
-            SelectorError: If it is not one.
-
         Example:
             >>> Objective.of("cvar:0.1")
             Objective(kind='cvar', level=0.1)
@@ -90,7 +87,11 @@ class Objective:
         own = np.full(len(best), 1 / len(best)) if weights is None else weights
         smoothing = SMOOTHING * (returns[1] - returns[0]) or 1.0
         if self.kind == "cvar":
-            worth = _lowest(best, own, self.level or 1.0)
+            # Equal returns count alike, so the order of the targets changes nothing.
+            values, place = np.unique(best, return_inverse=True)
+            mass = np.bincount(place, own, minlength=len(values))
+            kept = np.clip((self.level or 1.0) - (mass.cumsum() - mass), 0.0, mass)
+            worth = own * (kept / np.maximum(mass, 1e-300))[place]
         elif self.kind == "worst":
             worth = own * np.exp(-np.maximum(best - best[own > 0].min(), 0.0) / smoothing)
         else:
@@ -104,14 +105,3 @@ class Objective:
 
     def __str__(self) -> str:
         return self.kind if self.level is None else f"{self.kind}:{self.level:g}"
-
-
-def _lowest(
-    best: NDArray[np.float64], weights: NDArray[np.float64], share: float
-) -> NDArray[np.float64]:
-    """(N,) weights of the targets with the lowest returns, `share` of the weight in all."""
-    values, place = np.unique(best, return_inverse=True)
-    mass = np.bincount(place, weights, minlength=len(values))
-    # Equal returns count alike, so the order of the targets changes nothing.
-    kept = np.clip(share - (mass.cumsum() - mass), 0.0, mass) / np.maximum(mass, 1e-300)
-    return np.asarray(weights * kept[place])

@@ -60,7 +60,7 @@ class ReturnModel:
     @cached_property
     def means(self) -> NDArray[np.float64]:
         """(P, N) expected returns on the targets."""
-        fit, units = self._fit, self.space.unit_targets
+        fit, units = self.fit, self.space.unit_targets
         if not fit.is_subset:
             blocks = [self.means_at(units[i : i + _BLOCK]) for i in range(0, len(units), _BLOCK)]
         else:
@@ -70,26 +70,13 @@ class ReturnModel:
 
     def means_at(self, units: NDArray[np.float64]) -> NDArray[np.float64]:
         """(P, m) expected returns in (m, D) contexts, in unit coordinates."""
-        form = self.kernel_sum()
-        means = form.center + form.weights @ _kernel(form.units, units, form.length)
+        fit = self.fit
+        means = fit.center + fit.weights @ _kernel(fit.units, units, fit.length)
         return self._within_range(means)
-
-    def kernel_sum(self) -> KernelSum:
-        """Return the formula of `means_at` as data, for programs without this package."""
-        fit = self._fit
-        return KernelSum(
-            units=fit.units,
-            weights=fit.scale * fit.kinship[:, fit.policy] * fit.weights,
-            length=fit.length,
-            center=fit.center,
-            low=float(np.nanmin(self.returns)),
-            high=float(np.nanmax(self.returns)),
-            is_subset=fit.is_subset,
-        )
 
     def variances_at(self, units: NDArray[np.float64]) -> NDArray[np.float64]:
         """(P, m) posterior variances of the expected returns in (m, D) contexts."""
-        fit = self._fit
+        fit = self.fit
         near = _kernel(fit.units, units, fit.length)
         left = np.empty((len(self.parents), len(units)))
         for policy in range(len(left)):
@@ -102,7 +89,7 @@ class ReturnModel:
         self, targets: NDArray[np.intp]
     ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
         """(P, m) expected returns on some targets, and their posterior variances."""
-        fit, units = self._fit, self.space.unit_targets[targets]
+        fit, units = self.fit, self.space.unit_targets[targets]
         means, variances = self.means_at(units), self.variances_at(units)
         if fit.is_subset:  # then each return counts at least where it was played
             played = np.where(fit.used[:, targets], 0.0, self.episodes[:, targets])
@@ -114,7 +101,7 @@ class ReturnModel:
 
     def covariance(self, policy: int, targets: NDArray[np.intp]) -> NDArray[np.float64]:
         """(m, m) posterior covariance of a policy's expected returns on (m,) targets."""
-        fit, units = self._fit, self.space.unit_targets[targets]
+        fit, units = self.fit, self.space.unit_targets[targets]
         across = fit.kinship[policy, fit.policy][:, None] * _kernel(fit.units, units, fit.length)
         known = scipy.linalg.solve_triangular(fit.factor, across, lower=True)
         prior = fit.kinship[policy, policy] * _kernel(units, units, fit.length)
@@ -123,13 +110,13 @@ class ReturnModel:
     @property
     def noise(self) -> float:
         """Variance of the return of one episode around the expected one."""
-        return self._fit.scale**2 * self._fit.noise
+        return self.fit.scale**2 * self.fit.noise
 
     def _within_range(self, means: NDArray[np.float64]) -> NDArray[np.float64]:
         return np.asarray(np.clip(means, np.nanmin(self.returns), np.nanmax(self.returns)))
 
     @cached_property
-    def _fit(self) -> _Fit:
+    def fit(self) -> KernelFit:
         """Find the settings of the kernel that make the observed returns most likely."""
         policy, target = np.nonzero(~np.isnan(self.returns))
         used, is_subset = np.zeros(self.returns.shape, dtype=bool), len(policy) > _EXACT
@@ -144,7 +131,7 @@ class ReturnModel:
         shared = [shared_changes(self.parents, self.continued, share) for share in _CONTINUED]
         shares = len(shared) if self.continued else 1
         judged = np.linspace(0, len(policy) - 1, min(_JUDGED, len(policy))).astype(np.intp)
-        away = _distances(units[judged], units[judged])
+        away = np.sqrt(squared_distances(units[judged], units[judged]))
         pairs = np.ix_(policy[judged], policy[judged])
 
         def badness(place: tuple[int, ...]) -> float:
@@ -170,46 +157,31 @@ class ReturnModel:
             factor = np.asarray(np.linalg.cholesky(kernel), dtype=np.float64)
             weights = scipy.linalg.cho_solve((factor, True), values)
             amplitude = float(np.sqrt(max(values @ weights / len(values), least)))
-        return _Fit(
-            policy=policy,
-            units=units,
-            used=used,
-            is_subset=is_subset,
-            kinship=kinship,
-            length=length,
-            noise=noise,
-            factor=factor,
-            weights=weights / amplitude,
-            center=center,
-            scale=scale * amplitude,
+        scale *= amplitude
+        sums = scale * kinship[:, policy] * (weights / amplitude)
+        return KernelFit(
+            policy, units, used, is_subset, kinship, length, noise, factor, sums, center, scale
         )
 
 
-class KernelSum(NamedTuple):
-    """Expected returns as center + weights @ exp(-distance / length), between low and high.
+class KernelFit(NamedTuple):
+    """A Gaussian process given n returns, in units of `scale`.
+
+    Expected returns are center + weights @ exp(-distance / length), within the range of returns.
 
     Attributes:
+        policy: (n,) numbers of the policies.
         units: (n, D) contexts from which distances are measured, in unit coordinates.
-        weights: (P, n) weights of each policy.
+        used: (P, N) returns that are used.
+        is_subset: True if there are others, which `ReturnModel.on_targets` knows too.
+        kinship: (P, P) prior covariance of the policies.
         length: Length scale.
+        noise: Variance of an episode.
+        factor: (n, n) Cholesky factor of the covariance.
+        weights: (P, n) weights of each policy.
         center: The constant.
-        low: Lowest return.
-        high: Highest return.
-        is_subset: True if `ReturnModel.on_targets` knows more on the targets.
+        scale: Standard deviation that all policies share.
     """
-
-    units: NDArray[np.float64]
-    weights: NDArray[np.float64]
-    length: float
-    center: float
-    low: float
-    high: float
-    is_subset: bool
-
-
-@dataclass(frozen=True)
-class _Fit:
-    """A Gaussian process given n returns; in units of `scale`, around `center`."""
 
     policy: NDArray[np.intp]
     units: NDArray[np.float64]
@@ -316,13 +288,14 @@ def _descend(badness: Callable[[tuple[int, ...]], float], sizes: Sequence[int]) 
         place = best
 
 
-def _distances(one: NDArray[np.float64], other: NDArray[np.float64]) -> NDArray[np.float64]:
-    squares = (one**2).sum(axis=1)[:, None] + (other**2).sum(axis=1) - 2 * one @ other.T
-    return np.asarray(np.sqrt(np.maximum(squares, 0.0)))
+def squared_distances(one: NDArray[np.float64], other: NDArray[np.float64]) -> NDArray[np.float64]:
+    """(len(one), len(other)) squared Euclidean distances."""
+    squares = (one**2).sum(axis=1)[:, None] + (other**2).sum(axis=1) - 2.0 * one @ other.T
+    return np.asarray(np.maximum(squares, 0.0))
 
 
 def _kernel(
     one: NDArray[np.float64], other: NDArray[np.float64], length: float
 ) -> NDArray[np.float64]:
     """(n, m) exponential kernel between points in unit coordinates."""
-    return np.asarray(np.exp(-_distances(one, other) / length))
+    return np.asarray(np.exp(-np.sqrt(squared_distances(one, other)) / length))

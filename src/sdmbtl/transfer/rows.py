@@ -74,7 +74,8 @@ class ObservedRows:
         #: (k,) J(pi_x, x): from the row if the source is a target, otherwise as given, otherwise
         #: the return on the nearest target; NaN where that was not evaluated.
         self.source_returns: NDArray[np.float64] = np.where(np.isnan(own), nearest, own)
-        self._freeze()
+        for name in _ARRAYS:  # selectors keep what they derive from rows
+            getattr(self, name).setflags(write=False)
 
     def __len__(self) -> int:
         return len(self.returns)
@@ -88,14 +89,10 @@ class ObservedRows:
         rows = object.__new__(ObservedRows)  # these are checked already
         rows.space = self.space
         for name in _ARRAYS:
-            setattr(rows, name, np.concatenate([getattr(self, name), getattr(one, name)]))
-        rows._freeze()
+            array = np.concatenate([getattr(self, name), getattr(one, name)])
+            array.setflags(write=False)
+            setattr(rows, name, array)
         return rows
-
-    def _freeze(self) -> None:
-        """Selectors keep what they derive from rows, so rows must not change."""
-        for name in _ARRAYS:
-            getattr(self, name).setflags(write=False)
 
     def continues(self, earlier: ObservedRows) -> bool:
         """Return whether these are the earlier rows, unchanged, and perhaps some more."""
@@ -115,19 +112,6 @@ class ObservedRows:
         if not len(self):
             return np.full(len(self.space), np.nan)
         return np.asarray(np.fmax.reduce(self.returns, axis=0))
-
-    @cached_property
-    def best_policy(self) -> NDArray[np.intp]:
-        """(N,) row number of the best policy for each target, -1 where nothing was evaluated."""
-        if not len(self):
-            return np.full(len(self.space), -1, dtype=np.intp)
-        filled = np.where(np.isnan(self.returns), -np.inf, self.returns)
-        return np.where(np.isnan(self.best), -1, filled.argmax(axis=0))
-
-    @property
-    def performance(self) -> float:
-        """Mean over the evaluated targets of the best return so far; NaN before any row."""
-        return mean_of(self.best)
 
     @cached_property
     def target_means(self) -> NDArray[np.float64]:
@@ -180,9 +164,6 @@ def as_episodes(returns: ArrayLike, space: ContextSpace) -> NDArray[np.float64]:
 
     Returns:
         (N, E) returns, a copy that cannot be changed; of a row, E = 1.
-
-    Raises:
-        RowError: As `as_row`.
     """
     array = _numbers(returns, space)
     if array.ndim not in (1, 2) or len(array) != len(space) or not array.size:
@@ -241,8 +222,9 @@ def _numbers(given: Any, space: ContextSpace) -> NDArray[np.float64]:
         is_list = isinstance(given, list | tuple)
         array: NDArray[Any] = np.array(given, dtype=object) if is_list else np.asarray(given)
         if array.dtype.kind == "O":
-            if not all(map(_is_number, array.ravel())):
-                raise TypeError("not all of them are numbers")
+            for value in array.ravel():
+                if isinstance(value, bool | np.bool_) or not hasattr(value or 0.0, "__float__"):
+                    raise TypeError("not all of them are numbers")
         elif array.dtype.kind not in "fiu":
             raise TypeError("not numbers")
         return np.array(array, dtype=np.float64)
@@ -251,10 +233,6 @@ def _numbers(given: Any, space: ContextSpace) -> NDArray[np.float64]:
             f"A row must hold one number for each of the {len(space)} targets. "
             f"Got {short_text(given)} instead."
         ) from None
-
-
-def _is_number(value: object) -> bool:
-    return value is None or (hasattr(value, "__float__") and not isinstance(value, bool | np.bool_))
 
 
 def _by_index(series: Any, space: ContextSpace) -> NDArray[np.float64]:

@@ -20,6 +20,7 @@ from typing import Any, Literal, get_args
 import numpy as np
 from numpy.typing import NDArray
 
+from sdmbtl.checks import known_name
 from sdmbtl.contexts import ContextSpace
 from sdmbtl.errors import StructureError
 from sdmbtl.transfer.rows import ObservedRows
@@ -42,20 +43,6 @@ class Slopes:
     left: NDArray[np.float64]
     right: NDArray[np.float64]
     known: NDArray[np.bool_]
-
-    @classmethod
-    def of_coefficients(
-        cls,
-        names: tuple[str, ...],
-        coefficients: NDArray[np.float64],
-        seen: NDArray[np.bool_],
-    ) -> Slopes:
-        """Slopes from the (2 D,) coefficients of [x - y]_- and [x - y]_+.
-
-        The first difference is minus the distance, so that its coefficients change sign.
-        """
-        d = len(names)
-        return cls(names, -coefficients[:d], coefficients[d:], known=seen[:d] & seen[d:])
 
     @property
     def falling(self) -> NDArray[np.bool_]:
@@ -82,26 +69,8 @@ class Slopes:
 
 
 def estimate_slopes(rows: ObservedRows, method: SlopeMethod = "within") -> Slopes:
-    """Estimate the slopes from all observed pairs.
-
-    Args:
-        rows: Observed rows, at least one; "within" needs two to say anything.
-        method: Which regression, see the module's description.
-
-    Returns:
-        The slopes; 0 in directions that the rows say nothing about.
-    """
+    """Estimate the slopes from all observed pairs."""
     return PairSums.of(rows).slopes(method)
-
-
-def check_method(method: SlopeMethod) -> SlopeMethod:
-    """Check the name of a method; a misspelt one must not pass for another."""
-    if method not in get_args(SlopeMethod):
-        raise StructureError(
-            f"The 'method' of a slope estimate must be one of {get_args(SlopeMethod)}. "
-            f"Got {method!r} instead."
-        )
-    return method
 
 
 @dataclass(frozen=True)
@@ -166,7 +135,8 @@ class PairSums:
         """
         offset = float(np.nanmean(row)) if self.offset is None else self.offset
         seen = ~np.isnan(row)
-        features = signed_differences(source, self.space.unit_targets)
+        difference = source - self.space.unit_targets
+        features = np.hstack([np.minimum(difference, 0.0), np.maximum(difference, 0.0)])
         returns = row - offset
         if not seen.all():
             features, returns = features * seen[:, None], np.where(seen, returns, 0.0)
@@ -182,29 +152,23 @@ class PairSums:
 
     def slopes(self, method: SlopeMethod) -> Slopes:
         """Solve one of the regressions."""
-        normal, moment = self.regression(check_method(method))
+        normal, moment = self.regression(method)
         return _solve(self.space.unit_names, normal, moment, scale=float(np.trace(self.products)))
 
     def regression(self, method: SlopeMethod) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
         """Normal equations (2 D, 2 D) and (2 D,) of one of the regressions."""
-        if method == "within":
-            return self._within()
+        known_name("method", method, get_args(SlopeMethod), error=StructureError)
         seen = self.counts > 0
         counts, features = self.counts[seen], self.target_features[seen]
         moments = self.moments
-        if method == "relative":
+        if method != "return":
             moments = moments - features.T @ (self.target_returns[seen] / counts)
+        if method == "within":
+            return self.products - (features / counts[:, None]).T @ features, moments
         # An intercept is the same as removing the grand mean from both sides.
         total, pairs = features.sum(axis=0), counts.sum()
         grand_sum = float(self.target_returns.sum()) if method == "return" else 0.0
         return self.products - np.outer(total, total) / pairs, moments - total * grand_sum / pairs
-
-    def _within(self) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-        """Normal equations with the means of the targets removed exactly."""
-        seen = self.counts > 0
-        counts, features = self.counts[seen], self.target_features[seen]
-        normal = self.products - (features / counts[:, None]).T @ features
-        return normal, self.moments - features.T @ (self.target_returns[seen] / counts)
 
 
 class RunningPairSums:
@@ -225,14 +189,6 @@ class RunningPairSums:
         return self._sums.slopes(method)
 
 
-def signed_differences(
-    source: NDArray[np.float64], targets: NDArray[np.float64]
-) -> NDArray[np.float64]:
-    """(N, 2 D) features [x - y]_- and [x - y]_+ of one source and all targets."""
-    difference = source - targets
-    return np.hstack([np.minimum(difference, 0.0), np.maximum(difference, 0.0)])
-
-
 def _solve(
     names: tuple[str, ...],
     normal: NDArray[np.float64],
@@ -248,4 +204,6 @@ def _solve(
     floor = max(float(values[-1]) * 1e-10, scale * 1e-13)
     inverse = np.where(values > floor, 1.0 / np.where(values > floor, values, 1.0), 0.0)
     coefficients = vectors @ (inverse * (vectors.T @ moment))
-    return Slopes.of_coefficients(names, coefficients, np.diagonal(normal) > floor)
+    d, seen = len(names), np.diagonal(normal) > floor
+    # The first difference is minus the distance, so that its coefficients change sign.
+    return Slopes(names, -coefficients[:d], coefficients[d:], known=seen[:d] & seen[d:])

@@ -49,7 +49,14 @@ def load_arrays(
         LimitError: If it is too large.
         FileNotFoundError: If there is no file.
     """
-    header = _read_header(path)
+    try:
+        text = read_npz(path, ["header"])["header"]
+        header = parse_json(text.item() if text.ndim == 0 else None, str(path))
+        header = {**header, "version": header["version"], "kind": header["kind"]}
+    except FileNotFoundError:
+        raise
+    except DAMAGED as error:
+        raise _damaged(path, error) from None
     if header["version"] != VERSION:
         raise MatrixError(
             f"{path} has format version {header['version']!r}; this release reads {VERSION}."
@@ -63,17 +70,6 @@ def load_arrays(
     except DAMAGED as error:
         raise _damaged(path, error) from None
     return space, found
-
-
-def _read_header(path: str | Path) -> dict[str, Any]:
-    try:
-        text = read_npz(path, ["header"])["header"]
-        header = parse_json(text.item() if text.ndim == 0 else None, str(path))
-        return {**header, "version": header["version"], "kind": header["kind"]}
-    except FileNotFoundError:
-        raise
-    except DAMAGED as error:
-        raise _damaged(path, error) from None
 
 
 def _check_shapes(

@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from sdmbtl.contexts import ContextSpace
@@ -83,7 +83,6 @@ def test_one_row_tells_a_linear_difficulty_from_the_gap():
 
 
 @given(st.floats(0.01, 1e6), st.floats(-1e6, 1e6))
-@settings(deadline=None, max_examples=25)
 def test_the_unit_of_the_returns_changes_nothing(scale, shift):
     rows = make_rows(noise=1.0)
     other = KnownRows(GRID, rows.sources, scale * rows.returns + shift, scale * rows.own + shift)

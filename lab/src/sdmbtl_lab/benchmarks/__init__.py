@@ -1,7 +1,6 @@
 """Benchmarks: problems, the simulation of a selector on them, metrics, tables."""
 
 from sdmbtl_lab.benchmarks.benchmark import Benchmark
-from sdmbtl_lab.benchmarks.matrix_problem import MatrixProblem
 from sdmbtl_lab.benchmarks.measures import (
     CpuTime,
     Distribution,
@@ -9,11 +8,14 @@ from sdmbtl_lab.benchmarks.measures import (
     measure_distribution,
 )
 from sdmbtl_lab.benchmarks.paper_benchmarks import real_benchmark, synthetic_benchmark
-from sdmbtl_lab.benchmarks.problem import Problem
-from sdmbtl_lab.benchmarks.region_oracle import greedy_sources
+from sdmbtl_lab.benchmarks.problem import MatrixProblem, Problem
 from sdmbtl_lab.benchmarks.result import BenchmarkResult
 from sdmbtl_lab.benchmarks.simulate import Run, simulate
-from sdmbtl_lab.benchmarks.simulate_regions import RegionSimulation, simulate_regions
+from sdmbtl_lab.benchmarks.simulate_regions import (
+    RegionSimulation,
+    greedy_sources,
+    simulate_regions,
+)
 from sdmbtl_lab.benchmarks.synthetic import (
     SyntheticProblem,
     further_configurations,

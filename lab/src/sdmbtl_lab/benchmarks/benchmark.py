@@ -35,14 +35,16 @@ from sdmbtl_lab.benchmarks.result import (
     Statistics,
 )
 from sdmbtl_lab.fingerprint import code_fingerprint
+from sdmbtl_lab.matrices.dataset import min_max
 from sdmbtl_lab.matrices.margins import CHOICE_MATTERS
-from sdmbtl_lab.matrices.transfer_matrices import min_max
 
 #: Shares of structures leave out the rounds in which the paper's detector is not asked yet.
 SKIPPED_ROUNDS = 5
-#: Modules that make the numbers besides selectors and problems, and one that only finds them.
-_NUMBERS = ("sdmbtl_lab.benchmarks.records", "sdmbtl_lab.benchmarks.metrics")
-_REGISTRY = "sdmbtl.selectors.make"
+#: Code that makes the numbers, besides problems and selectors of one's own.
+_NUMBERS = (
+    *("sdmbtl.contexts", "sdmbtl.transfer", "sdmbtl.selectors", "sdmbtl_lab.matrices.margins"),
+    *(f"sdmbtl_lab.benchmarks.{name}" for name in ("records", "simulate", "metrics")),
+)
 
 Floats = NDArray[np.floating]
 #: Selector, number of policies and metric -> (W,) values, one for each matrix.
@@ -110,7 +112,7 @@ class Benchmark:
         chosen = (name for name in self.selectors if name not in ORACLES)
         modules = {type(make_selector(name, space)).__module__ for name in chosen}
         modules |= {type(problem).__module__ for problem in self.problems}
-        return code_fingerprint(*modules, *_NUMBERS, stop_at=(_REGISTRY,))
+        return code_fingerprint(*modules, *_NUMBERS)
 
     @property
     def heading(self) -> dict[str, Any]:
@@ -139,14 +141,7 @@ class Benchmark:
         jobs: int = 1,
         progress: Progress | None = None,
     ) -> BenchmarkResult:
-        """Do all work that the journal does not hold yet.
-
-        Args:
-            journal: Where records are kept, so that an interrupted run can continue; in memory if
-                left out.
-            jobs: Number of processes.
-            progress: Called after each piece of work.
-        """
+        """Do all work that the journal does not hold yet."""
         if journal is None:
             journal = Journal(None, self.heading)
         journal.complete(self._units(), jobs=jobs, progress=progress)
@@ -244,43 +239,6 @@ class Benchmark:
         return found, values
 
 
-def replaced_selector(
-    result: BenchmarkResult, name: str, curves: Mapping[str, Floats]
-) -> BenchmarkResult:
-    """Return a result with another measurement of one selector; the scale stays as it is.
-
-    Args:
-        result: The result.
-        name: The selector.
-        curves: Problem -> (W, K) raw mean best returns of the selector on W of its matrices.
-    """
-    problems, values = [], {}
-    for problem in result.problems:
-        scaled = np.asarray(min_max(curves[problem.name], problem.low, problem.high))
-        ends = {end: np.array([problem.selectors[end].curve]) for end in (RANDOM, MYOPIC)}
-        policies = sorted(problem.selectors[RANDOM].at)
-        values[problem.name] = found = _values({name: scaled, **ends}, policies)
-        one_matrix = problem.selectors[RANDOM].at[policies[0]]["final"].half_width is None
-        selector = SelectorResult(
-            at=_statistics(found, name, policies, one_matrix=one_matrix),
-            curve=tuple(scaled.mean(axis=0).tolist()),
-            half_widths=_half_widths(scaled, one_matrix=one_matrix),
-        )
-        problems.append(replace(problem, selectors={**problem.selectors, name: selector}))
-    changed = replace(result, problems=tuple(problems))
-    aggregated = {
-        k: {
-            **result.aggregated[k],
-            name: {
-                metric: _aggregate([p.name for p in changed.entering(k)], values, name, k, metric)
-                for metric in ("final", "auc")
-            },
-        }
-        for k in result.policies
-    }
-    return replace(changed, aggregated=aggregated)
-
-
 def _values(curves: Mapping[str, Floats], policies: list[int]) -> Values:
     """Values of every selector for every number of policies; curves are (W, K), 0 to 1."""
     values: Values = {}
@@ -319,7 +277,7 @@ def _half_widths(curves: Floats, *, one_matrix: bool) -> tuple[float, ...]:
 def _over_trials(trials: Floats, *, one_matrix: bool) -> Statistics:
     """Mean, median and interquartile mean of (W,) values, each with half its 95 % interval.
 
-    Runs on one and the same matrix say nothing about others: there are no intervals.
+    Runs on one matrix do not generalise to others: there are no intervals.
     """
     several = len(trials) > 1 and not one_matrix
     found = []

@@ -55,11 +55,7 @@ def without_baselines(names: Iterable[str]) -> list[str]:
 
 
 def with_both_ends(selectors: Iterable[str]) -> tuple[str, ...]:
-    """Selectors, and random and the Myopic Oracle, which set the scale.
-
-    Raises:
-        BenchmarkError: If a name is unknown.
-    """
+    """Selectors, and random and the Myopic Oracle, which set the scale."""
     names = tuple(selectors)
     known = sorted({*selector_names(), *ORACLES})
     for name in names:

@@ -77,13 +77,7 @@ class Journal:
     def complete(
         self, units: Iterable[Work], *, jobs: int = 1, progress: Progress | None = None
     ) -> None:
-        """Do all work whose records are missing.
-
-        Args:
-            units: All the work.
-            jobs: Number of processes.
-            progress: Called after each piece of work.
-        """
+        """Do all work whose records are missing."""
         every = list(units)
         todo = [unit for unit in every if not all(key in self for key in unit.keys())]  # noqa: SIM118
         done = len(every) - len(todo)

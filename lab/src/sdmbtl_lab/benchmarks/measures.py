@@ -33,13 +33,7 @@ class CpuTime:
 def measure_cpu_time(
     dataset: TransferDataset, selectors: Sequence[str], *, policies: int
 ) -> CpuTime:
-    """Time selectors on the mean matrix of a data set.
-
-    Args:
-        dataset: The data set.
-        selectors: Their names.
-        policies: Number of rounds, at most that of the targets.
-    """
+    """Time selectors on the mean matrix of a data set."""
     returns = dataset.matrices.normalised().mean()
     found = {}
     for name in selectors:
@@ -75,14 +69,7 @@ class Distribution:
 def measure_distribution(
     dataset: TransferDataset, selector: str, *, policies: int, matrices: int
 ) -> Distribution:
-    """Run a selector on every seed of a data set, and on matrices drawn from them.
-
-    Args:
-        dataset: A data set with at least two seeds.
-        selector: Its name.
-        policies: Number of policies.
-        matrices: Number of matrices to draw.
-    """
+    """Run a selector on every seed of a data set, and on matrices drawn from them."""
     scaled = dataset.matrices.normalised()
     seeds = [derived_seed(0, f"rows of {dataset.name}", number) for number in range(matrices)]
 

@@ -26,13 +26,7 @@ _RELATIVE_ROUNDING = 1e-12
 
 @dataclass(frozen=True, slots=True)
 class ConfidenceInterval:
-    """An estimate with the ends of its confidence interval.
-
-    Attributes:
-        estimate: The statistic of the sample itself.
-        low: Lower end.
-        high: Upper end.
-    """
+    """An estimate, the statistic of the sample itself, with the ends of its confidence interval."""
 
     estimate: float
     low: float
@@ -55,16 +49,6 @@ def interquartile_mean(values: npt.ArrayLike, axis: int = -1) -> FloatArray:
     cut off, and a value that straddles a cut counts with the fraction that remains. For n divisible
     by four this is `scipy.stats.trim_mean(values, 0.25)`.
 
-    Args:
-        values: Samples of any shape, finite and not empty.
-        axis: Axis to average along.
-
-    Returns:
-        An array with the axis removed.
-
-    Raises:
-        BenchmarkError: If there is no value, or one is not finite.
-
     >>> float(interquartile_mean([0.0, 1.0, 2.0, 1000.0]))
     1.5
     >>> float(interquartile_mean([0.0, 1.0, 5.0]))  # weights 1/6, 4/6, 1/6
@@ -86,12 +70,6 @@ def bootstrap_interval(
         values: One value for each matrix, shape (W,). A single value gives an interval of width
             zero.
         statistic: Function with an `axis` keyword, such as `np.mean` or `interquartile_mean`.
-
-    Returns:
-        The statistic of the sample with its interval.
-
-    Raises:
-        BenchmarkError: If the sample is not one-dimensional, empty or not finite.
 
     >>> bootstrap_interval([0.25])
     ConfidenceInterval(estimate=0.25, low=0.25, high=0.25)
@@ -123,14 +101,6 @@ def normalised_performance(
 
     This is (performance - random) / (oracle - random). It may lie below 0 or above 1.
 
-    Args:
-        performance: Performances, any shape.
-        random: Performance of random choice; broadcast against `performance`.
-        oracle: Performance of the oracle; broadcast against `performance`.
-
-    Returns:
-        Values of the broadcast shape.
-
     Raises:
         BenchmarkError: If random and oracle agree up to rounding, for then there is no scale.
 
@@ -159,19 +129,11 @@ def aggregated_performance(
 
     Each configuration counts the same, however many matrices it has. The bootstrap resamples the
     matrices within each configuration and keeps both ends of its scale, random and oracle, fixed.
-    The order of the mappings does not matter.
 
     Args:
         per_configuration: Performance of one selector: configuration -> values, shape (W_j,).
         random: Mean performance of random choice in each of these configurations.
         oracle: Mean performance of the oracle in each of these configurations.
-
-    Returns:
-        The aggregated performance with its interval.
-
-    Raises:
-        BenchmarkError: If random and oracle are equal in a configuration, or if values are
-            missing or not finite.
 
     >>> aggregated_performance({"a": [0.5], "b": [0.75]}, {"a": 0, "b": 0.5}, {"a": 1, "b": 1})
     ConfidenceInterval(estimate=0.5, low=0.5, high=0.5)
@@ -192,21 +154,10 @@ def aggregated_performance(
 def rounds_to_suboptimal(
     curves: npt.ArrayLike, reference: npt.ArrayLike, epsilon: float
 ) -> FloatArray:
-    """First round in which each curve is epsilon-suboptimal.
+    """First round, from 1 on, in which each of (..., K) curves is epsilon-suboptimal; NaN if none.
 
     A performance is epsilon-suboptimal when it is at least (1 - epsilon) * reference, up to
     rounding. Curves are min-max-normalised to 0..1, so the reference must not be negative.
-
-    Args:
-        curves: Performance after each round, shape (..., K).
-        reference: Best known performance, one for all curves or of shape (...).
-        epsilon: Accepted relative loss, 0 <= epsilon <= 1.
-
-    Returns:
-        Round numbers counted from 1, shape (...); NaN where a curve never gets there.
-
-    Raises:
-        BenchmarkError: If a reference is negative or not finite.
 
     >>> rounds_to_suboptimal([[0.5, 0.9, 1.0], [0.5, 0.6, 0.7]], reference=1.0, epsilon=0.1)
     array([ 2., nan])
@@ -223,14 +174,11 @@ def rounds_to_suboptimal(
 
 
 def shares_of_rounds(names: Sequence[Sequence[object]], skip: int = 0) -> dict[str, float]:
-    """Share of the rounds that each name has, such as of a structure.
+    """Share of the rounds that each name has, such as of a structure, sorted by name.
 
     Args:
         names: For each matrix what was used or found in round 1, 2, ...
         skip: How many first rounds on each matrix to leave out, such as those before detection.
-
-    Returns:
-        Name -> share of all remaining rounds, sorted by name; empty if no round remains.
 
     >>> shares_of_rounds([["m", "gp", "gp"], ["m", "m", None]], skip=1)
     {'None': 0.25, 'gp': 0.5, 'm': 0.25}

@@ -17,7 +17,7 @@ from sdmbtl_lab.benchmarks.columns import (
     SEQUENTIAL,
     with_both_ends,
 )
-from sdmbtl_lab.benchmarks.matrix_problem import MatrixProblem
+from sdmbtl_lab.benchmarks.problem import MatrixProblem
 from sdmbtl_lab.benchmarks.synthetic import (
     GRIDS,
     SyntheticProblem,
@@ -71,9 +71,6 @@ def synthetic_benchmark(
         rounds: K, the number of trained policies.
         selectors: Names of selectors.
         configurations: Kinds of matrices, which get this noise; the paper's if left out.
-
-    Raises:
-        BenchmarkError: If an argument makes no sense.
     """
     kinds = tuple(configurations) or paper_configurations(dim)
     if any(kind.dim != dim for kind in kinds):
@@ -122,10 +119,6 @@ def real_benchmark(
             training run, comes from one of the seeds.
         policies: Numbers of trained policies that are reported.
         selectors: Names of selectors.
-
-    Raises:
-        BenchmarkError: If an argument makes no sense.
-        MatrixError: If there is no such data set.
     """
     places = tuple(data) or matrix_names()
     if not places:

@@ -35,12 +35,7 @@ SHOWN_ROUNDS = (1, 5, 6, 8, 10, 12, 16, 20, 30, 40, 50)
 
 
 def paper_tables(result: BenchmarkResult, *, auc: bool = False) -> Iterator[Table]:
-    """Yield the main tables, from the possible gain to the strategies.
-
-    Args:
-        result: The result.
-        auc: Whether to show the area under the curve too.
-    """
+    """Yield the main tables, from the possible gain to the strategies."""
     if any(problem.margin is not None for problem in result.problems):
         yield margin_table(result)
     for metric in ("final", "auc") if auc else ("final",):

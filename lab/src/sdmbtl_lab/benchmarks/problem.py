@@ -2,20 +2,27 @@
 
 from __future__ import annotations
 
+import hashlib
 from abc import ABC, abstractmethod
 from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import lru_cache
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from sdmbtl.contexts import ContextSpace
+from sdmbtl.seeds import derived_seed
+from sdmbtl_lab.matrices.dataset import TransferDataset
+from sdmbtl_lab.matrices.margins import choice_margin
+from sdmbtl_lab.matrices.shipped import load_matrix
 
 
 class Problem(ABC):
     """Transfer matrices of one kind: source n is target n.
 
-    A problem of your own needs a name, a space and `matrix`. It is pickled when a benchmark runs
+    Your problem needs a name, a space and `matrix`. It is pickled when a benchmark runs
     in several processes.
     """
 
@@ -79,3 +86,69 @@ class Problem(ABC):
         """
         del k
         return None
+
+
+@dataclass(frozen=True)
+class MatrixProblem(Problem):
+    """Matrices that are drawn from the seeds of a data set: every row is one training run.
+
+    Attributes:
+        place: Name of a shipped data set, or a path.
+    """
+
+    place: str
+
+    @property
+    def dataset(self) -> TransferDataset:
+        """The data set, kept in memory while others are not asked for."""
+        return _loaded(self.place)
+
+    @property
+    def name(self) -> str:
+        """Name of the data set."""
+        return self.dataset.name
+
+    @property
+    def space(self) -> ContextSpace:
+        """The contexts."""
+        return self.dataset.space
+
+    @property
+    def labels(self) -> Mapping[str, str]:
+        """Header -> text of its row in a table."""
+        seeds = len(self.dataset.matrices)
+        return {"data": self.name, "N": str(len(self.space)), "seeds": str(seeds)}
+
+    @property
+    def one_matrix(self) -> bool:
+        """True if there is one seed only."""
+        return len(self.dataset.matrices) == 1
+
+    @property
+    def return_range(self) -> tuple[float, float]:
+        """The lowest and the highest return of the data set."""
+        returns = self.dataset.returns
+        return float(returns.min()), float(returns.max())
+
+    @property
+    def settings(self) -> dict[str, Any]:
+        """A hash of the returns."""
+        return {"returns": hashlib.sha256(self.dataset.returns.tobytes()).hexdigest()[:16]}
+
+    def matrix(self, number: int) -> NDArray[np.floating]:
+        """(N, N) returns, drawn again for each number."""
+        return self.dataset.matrices.resampled(derived_seed(0, f"rows of {self.name}", number))
+
+    def choice_margin(self) -> float:
+        """Myopic Oracle minus random choice on the seeds as they are."""
+        return choice_margin(self.dataset.matrices.normalised().returns)
+
+    def multi_task(self, k: int) -> NDArray[np.floating] | None:
+        """(W,) mean returns of the policies trained on all targets, one for each seed."""
+        returns = self.dataset.multi_task.get(k)
+        return None if returns is None else returns.mean(axis=1)
+
+
+@lru_cache(maxsize=2)
+def _loaded(place: str) -> TransferDataset:
+    return load_matrix(place)

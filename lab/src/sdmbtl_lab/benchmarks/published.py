@@ -121,13 +121,6 @@ def published_table(dim: int, noise: float) -> PublishedTable | None:
 
     The paper prints tables for three dimensions with noise 0, 5 and 30, and for five and seven
     dimensions with noise 5.
-
-    Args:
-        dim: Number of context dimensions.
-        noise: Standard deviation of the noise.
-
-    >>> published_table(3, 15.0) is None
-    True
     """
     return _tables().get(f"{dim}d, noise {noise:g}")
 

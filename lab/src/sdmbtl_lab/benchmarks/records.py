@@ -13,8 +13,11 @@ from sdmbtl_lab.benchmarks.columns import INDEPENDENT, MYOPIC, RANDOM, SEQUENTIA
 from sdmbtl_lab.benchmarks.journal import Key, Record
 from sdmbtl_lab.benchmarks.problem import Problem
 from sdmbtl_lab.benchmarks.simulate import simulate
-from sdmbtl_lab.matrices.margins import expected_random_curve, sequence_curves
-from sdmbtl_lab.matrices.oracle_selector import oracle_sequence
+from sdmbtl_lab.matrices.margins import (
+    expected_random_curve,
+    oracle_sequence,
+    sequence_curves,
+)
 
 
 def units_of(

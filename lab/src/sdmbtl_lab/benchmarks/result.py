@@ -180,11 +180,7 @@ class BenchmarkResult:
 
     @classmethod
     def load(cls, path: Path) -> Self:
-        """Read a result file.
-
-        Raises:
-            BenchmarkError: If it is none, or not complete.
-        """
+        """Read a result file."""
         try:
             result: Self = from_json(cls, read_json(path))
         except (OSError, AttributeError, LookupError, TypeError, ArithmeticError, ValueError) as e:

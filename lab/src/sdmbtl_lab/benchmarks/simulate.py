@@ -12,14 +12,7 @@ from sdmbtl.selectors.base import Selector
 
 @dataclass(frozen=True)
 class Run:
-    """Choices of a selector on one matrix.
-
-    Attributes:
-        indices: The targets it trained on, in order.
-        curve: Performance after each round.
-        strategies: What chose each of them.
-        structures: The structure that was detected before each, None where none was looked for.
-    """
+    """Choices of a selector on one matrix."""
 
     indices: list[int]
     curve: list[float]

@@ -1,4 +1,4 @@
-"""Result tables in the layout of the paper, as text, Markdown, LaTeX and CSV.
+"""Result tables in the layout of the paper, as text, Markdown and LaTeX.
 
 A row is a configuration, a column a selector. A published value stands next to ours in brackets:
 ``0.7184 ± 0.0010 [0.7168]``.
@@ -6,8 +6,6 @@ A row is a configuration, a column a selector. A published value stands next to 
 
 from __future__ import annotations
 
-import csv
-import io
 import math
 import textwrap
 from collections.abc import Iterable, Sequence
@@ -96,9 +94,6 @@ class Table:
         columns: Headers of the value columns, such as the selector names.
         rows: Rows from top to bottom.
         notes: Remarks below the table, after the explanation of the marks that occur in it.
-
-    Raises:
-        BenchmarkError: If a row does not fit the headers.
     """
 
     title: str
@@ -204,22 +199,6 @@ class Table:
                 "",
             ]
         )
-
-    def to_csv(self) -> str:
-        """Return comma-separated values in long form: one line for each cell, full precision."""
-        buffer = io.StringIO()
-        writer = csv.writer(buffer, lineterminator="\n")
-        values = ("column", "mean", "half_width", "published", "bold", "shaded")
-        writer.writerow(["table", *self.label_headers, *values])
-        for row in self.rows:
-            labels = [*row.labels, *[""] * (len(self.label_headers) - len(row.labels))]
-            for column, cell in zip(self.columns, row.cells, strict=True):
-                one = cell or Cell(math.nan)
-                numbers = (None if cell is None else one.mean, one.half_width, one.published)
-                texts = ["" if x is None else repr(float(x)) for x in numbers]
-                flags = ["true" if flag else "false" for flag in (one.bold, row.shaded)]
-                writer.writerow([self.title, *labels, column, *texts, *flags])
-        return buffer.getvalue()
 
     def _is_summary(self, row: TableRow) -> bool:
         return len(row.labels) < len(self.label_headers)

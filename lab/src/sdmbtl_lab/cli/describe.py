@@ -63,7 +63,7 @@ def describe(
 
 def _draw(dataset: TransferDataset, found: Anatomy, directory: Path) -> None:
     from sdmbtl_lab.figures import matrix_figure
-    from sdmbtl_lab.figures.files import save_matrix_figure
+    from sdmbtl_lab.figures.panels import save_matrix_figure
 
     directory.mkdir(parents=True, exist_ok=True)
     # The name comes from the card of the data set, which may be somebody else's.

@@ -63,8 +63,7 @@ def matrix(
     others are kept.
     """
     from sdmbtl.training import make_trainer
-    from sdmbtl_lab.matrices.matrix_factory import MatrixFactory
-    from sdmbtl_lab.matrices.matrix_recipe import MatrixRecipe
+    from sdmbtl_lab.matrices.matrix_factory import MatrixFactory, MatrixRecipe
 
     signals = StopSignals()
     path = out or Path("matrices") / directory_name(env)

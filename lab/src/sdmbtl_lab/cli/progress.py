@@ -23,12 +23,7 @@ LINES_EVERY = 60.0
 
 
 class WorkBar:
-    """A bar on a terminal, a line every minute elsewhere.
-
-    Args:
-        console: Where to show it.
-        name: Description of the work.
-    """
+    """A bar on a terminal, a line every minute elsewhere."""
 
     def __init__(self, console: Console, name: str) -> None:
         self._console = console
@@ -70,11 +65,7 @@ def parse_names(text: str) -> tuple[str, ...]:
 
 
 def parse_whole_numbers(text: str, option: str) -> tuple[int, ...]:
-    """Return whole numbers from 1 on, separated by commas.
-
-    Raises:
-        ArgumentError: If a part is not one.
-    """
+    """Return whole numbers from 1 on, separated by commas."""
     parts = [part.strip() for part in text.split(",") if part.strip()]
     if not all(re.fullmatch(r"0*[1-9][0-9]{0,17}", part) for part in parts):
         raise ArgumentError(

@@ -60,11 +60,7 @@ def _half_widths(problem: ProblemResult, selector: str) -> dict[int, float]:
 
 
 def score_figure(result: BenchmarkResult) -> Figure:
-    """Draw the aggregated score against the number of policies: 0 random, 1 Myopic Oracle.
-
-    Raises:
-        FigureError: If no problem enters the score.
-    """
+    """Draw the aggregated score against the number of policies: 0 random, 1 Myopic Oracle."""
     scores = score_curves(result)
     if not scores:
         raise FigureError(f"The benchmark {result.name!r} has no score: no problem enters it.")
@@ -102,11 +98,7 @@ def score_curves(result: BenchmarkResult) -> dict[str, NDArray[np.float64]]:
 
 
 def choices_figure(result: BenchmarkResult, selector: str) -> Figure:
-    """Draw the strategy that a selector used in each round, as shares of the matrices.
-
-    Raises:
-        FigureError: If nothing is known of its choices.
-    """
+    """Draw the strategy that a selector used in each round, as shares of the matrices."""
     found = {
         p.name: p.of(selector).strategies for p in result.problems if p.of(selector).strategies
     }
@@ -131,9 +123,6 @@ def rounds_figure(result: BenchmarkResult, selectors: Sequence[str]) -> Figure:
     """Draw the policies until performance is within epsilon of the best: median over matrices.
 
     Nothing is drawn where half of the matrices do not get there.
-
-    Raises:
-        FigureError: If that was not measured.
     """
     problems = [p for p in result.problems if any(p.of(name).rounds_to for name in selectors)]
     if not problems:

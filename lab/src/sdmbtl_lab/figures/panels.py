@@ -1,22 +1,29 @@
-"""One figure that shows a transfer matrix from all sides.
+"""One figure that shows a transfer matrix from all sides, and its small file.
 
-Everything is drawn on figures of its own, never through pyplot: nothing global is changed.
+Everything is drawn on new figures, never through pyplot: nothing global is changed.
 """
 
 from __future__ import annotations
 
+import io
+from pathlib import Path
+
 import numpy as np
+from matplotlib import colormaps
 from matplotlib.axes import Axes
+from matplotlib.colors import to_rgb
 from matplotlib.figure import Figure, SubFigure
 from matplotlib.ticker import MaxNLocator
 from numpy.typing import NDArray
+from PIL import Image
 
 from sdmbtl.contexts import ContextSpace, Levels
-from sdmbtl.plots.colours import BLUE, GREEN, GREY, LIGHT, MAP, ORANGE
+from sdmbtl.files import write_atomically
+from sdmbtl.plots.colours import BLACK, BLUE, GREEN, GREY, LIGHT, MAP, ORANGE
 from sdmbtl.wording import counted
 from sdmbtl_lab.matrices import TransferDataset
 from sdmbtl_lab.matrices.anatomy import Anatomy, Effect
-from sdmbtl_lab.matrices.transfer_matrices import min_max
+from sdmbtl_lab.matrices.dataset import min_max
 
 #: No more slices of a grid than this stand side by side.
 MOST_SLICES = 10
@@ -34,10 +41,6 @@ def matrix_figure(dataset: TransferDataset, found: Anatomy) -> Figure:
     The effects of source and target over the contexts; the matrix itself; how returns fall with
     the difference of source and target in each dimension; two training runs of each source; how
     far few policies get.
-
-    Args:
-        dataset: The data set.
-        found: Its `anatomy(dataset)`.
     """
     space = dataset.space
     # Slices of grids with two or three dimensions, otherwise lines.
@@ -218,3 +221,31 @@ def _spread(count: int, most: int) -> list[int]:
 
 def _ends(values: Floats) -> list[str]:
     return [f"{values[0]:.3g}", f"{values[-1]:.3g}"]
+
+
+#: Dots per inch.
+RESOLUTION = 100
+#: Colours of the map, and shades of each other colour towards white.
+MAP_SHADES, SHADES = 192, 12
+
+
+def save_matrix_figure(figure: Figure, path: Path) -> None:
+    """Write a figure as a PNG file with few colours; the same figure gives the same bytes."""
+    drawn = io.BytesIO()
+    figure.savefig(drawn, format="png", dpi=RESOLUTION)
+    colours = Image.new("P", (1, 1))
+    # A palette of the image's own would spend itself on the maps and change the lines' colours.
+    colours.putpalette(_palette().tobytes())
+    with Image.open(drawn) as image:
+        indexed = image.convert("RGB").quantize(palette=colours, dither=Image.Dither.NONE)
+    small = io.BytesIO()
+    indexed.save(small, format="png", optimize=True)
+    write_atomically(path, small.getvalue())
+
+
+def _palette() -> NDArray[np.uint8]:
+    """(n, 3) every colour of a figure: the map, and the others in shades towards white."""
+    shades = np.linspace(0, 1, SHADES)[:, None]
+    lines = [1 - shades * (1 - np.array(to_rgb(c))) for c in (BLUE, ORANGE, GREEN, GREY, BLACK)]
+    of_map = colormaps[MAP](np.linspace(0, 1, MAP_SHADES))[:, :3]
+    return np.asarray(np.rint(255 * np.concatenate([of_map, *lines])), dtype=np.uint8)

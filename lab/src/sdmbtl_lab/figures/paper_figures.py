@@ -64,13 +64,7 @@ DETECTING = "m/gp-mbtl"
 
 @dataclass(frozen=True)
 class PaperFigure:
-    """A figure that can be drawn.
-
-    Attributes:
-        kind: Kind of figure, a key of `CAPTIONS`.
-        data: Name of the data.
-        draw: Draws it.
-    """
+    """A figure that can be drawn."""
 
     kind: str
     data: str
@@ -119,12 +113,7 @@ def benchmark_figures(result: BenchmarkResult) -> Iterator[PaperFigure]:
 
 
 def distribution_figure(name: str, measure: Callable[[], Distribution]) -> PaperFigure:
-    """Return the figure of a selector on the seeds of a data set, and on resampled matrices.
-
-    Args:
-        name: Name of the data set.
-        measure: Measures it, when the figure is drawn.
-    """
+    """Return the figure of a selector on the seeds of a data set, and on resampled matrices."""
     return PaperFigure("seeds-and-drawn", name, lambda: of_benchmark.distribution_figure(measure()))
 
 
@@ -135,9 +124,5 @@ def synthetic_figure(problems: Sequence[SyntheticProblem]) -> PaperFigure:
 
 
 def cpu_time_figure(measure: Callable[[], Sequence[CpuTime]]) -> PaperFigure:
-    """Return the figure of the cost of selectors on some data sets.
-
-    Args:
-        measure: Measures it, when the figure is drawn.
-    """
+    """Return the figure of the cost of selectors on some data sets."""
     return PaperFigure("cpu-time", "selectors", lambda: of_benchmark.cpu_time_figure(measure()))

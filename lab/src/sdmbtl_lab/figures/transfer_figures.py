@@ -62,11 +62,7 @@ def synthetic_matrices_figure(problems: Sequence[SyntheticProblem]) -> Figure:
 
 
 def mean_transfer_figure(dataset: TransferDataset) -> Figure:
-    """The mean transfer matrix of each dimension, see `mean_transfer`.
-
-    Raises:
-        FigureError: If the contexts are not a grid.
-    """
+    """The mean transfer matrix of each dimension, see `mean_transfer`."""
     matrices = mean_transfer(dataset)
     figure = Figure(figsize=(PANEL * len(matrices) + MARGIN, PANEL), layout="constrained")
     panels = figure.subplots(1, len(matrices), squeeze=False)[0]
@@ -82,11 +78,7 @@ def mean_transfer_figure(dataset: TransferDataset) -> Figure:
 
 
 def decomposition_figure(dataset: TransferDataset) -> Figure:
-    """f, g and h of the mean transfer matrix of each dimension: a row of maps for each.
-
-    Raises:
-        FigureError: If the contexts are not a grid.
-    """
+    """f, g and h of the mean transfer matrix of each dimension: a row of maps for each."""
     matrices = mean_transfer(dataset)
     size = (4 * PANEL + MARGIN, PANEL * len(matrices))
     figure = Figure(figsize=size, layout="constrained")
@@ -102,11 +94,7 @@ def decomposition_figure(dataset: TransferDataset) -> Figure:
 
 
 def mean_transfer(dataset: TransferDataset) -> dict[str, Floats]:
-    """Dimension -> (L, L) mean return by its values in source and target, all others being equal.
-
-    Raises:
-        FigureError: If the contexts are not a grid.
-    """
+    """Dimension -> (L, L) mean return by its values in source and target, all others equal."""
     space = dataset.space
     if not space.is_grid:
         raise FigureError(

@@ -1,9 +1,8 @@
 """Transfer matrices: shipped ones, making them by real training, describing them."""
 
-from sdmbtl_lab.matrices.dataset import TransferDataset
+from sdmbtl_lab.matrices.dataset import TransferDataset, TransferMatrices
 from sdmbtl_lab.matrices.region_dataset import RegionDataset
 from sdmbtl_lab.matrices.shipped import load_matrix, load_regions, matrix_names, region_names
-from sdmbtl_lab.matrices.transfer_matrices import TransferMatrices
 
 __all__ = [
     "RegionDataset",

@@ -37,10 +37,6 @@ class Decomposition:
         np.fill_diagonal(dissimilarity, 0.0)  # exact, where rounding would leave 1e-16
         return cls(quality, difficulty, dissimilarity, constant)
 
-    def matrix(self) -> NDArray[np.float64]:
-        """Put the (N, N) transfer matrix together again."""
-        return self.quality[:, None] + self.difficulty + self.dissimilarity + self.constant
-
 
 @dataclass(frozen=True)
 class SobolHoeffding:
@@ -67,10 +63,6 @@ class SobolHoeffding:
         target_effect = matrix.mean(axis=0) - mean
         interaction = matrix - source_effect[:, None] - target_effect - mean
         return cls(mean, source_effect, target_effect, interaction)
-
-    def matrix(self) -> NDArray[np.float64]:
-        """Put the (M, N) matrix together again."""
-        return self.mean + self.source_effect[:, None] + self.target_effect + self.interaction
 
     def variance_shares(self) -> dict[str, float]:
         """Share of the variance of J due to source, target and their interaction; sums to 1."""

@@ -45,9 +45,6 @@ class Factory(ABC, Generic[AnyRecipe, AnyUnit, AnyRows, AnyDataset]):
         out: The directory; made if missing.
         recipe: Settings that decide the numbers.
         name: Name of the data set; that of the directory if left out.
-
-    Raises:
-        MatrixError: If another recipe was begun in that directory, or it cannot be written.
     """
 
     #: Type of the results of a piece of work.
@@ -112,10 +109,6 @@ class Factory(ABC, Generic[AnyRecipe, AnyUnit, AnyRows, AnyDataset]):
             jobs: Number of processes.
             progress: Called at the beginning and after each piece of work.
             heartbeat: Called regularly during work; an exception that it raises ends the work.
-
-        Raises:
-            MatrixError: If another process works in the directory, or it cannot be written.
-            TrainingError: If a training run failed each time, or a process died.
         """
         check_int("seeds", seeds, low=1, error=MatrixError)
         check_int("jobs", jobs, low=1, error=MatrixError)
@@ -127,20 +120,12 @@ class Factory(ABC, Generic[AnyRecipe, AnyUnit, AnyRows, AnyDataset]):
         return dataset
 
     def assembled(self, seeds: int) -> AnyDataset:
-        """Return the first seeds as a data set.
-
-        Raises:
-            MatrixError: If one of them is not finished.
-        """
+        """Return the first seeds as a data set."""
         check_int("seeds", seeds, low=1, error=MatrixError)
         return self.assemble([self._seed(seed) for seed in range(seeds)])
 
     def finished(self) -> AnyDataset:
-        """Return the finished seeds, up to the first unfinished one, as a data set.
-
-        Raises:
-            MatrixError: If none is.
-        """
+        """Return the finished seeds, up to the first unfinished one, as a data set."""
         seeds = 0
         while all(self._rows(unit) is not None for unit in self.units(seeds)):
             seeds += 1
@@ -260,5 +245,5 @@ class Factory(ABC, Generic[AnyRecipe, AnyUnit, AnyRows, AnyDataset]):
             "versions": versions(("sdmbtl", "numpy", *TRAINING), python=False),
             "python": versions(())["python"],
             "machine": machine(),
-            "code": code_fingerprint(type(self).__module__, "sdmbtl.training"),
+            "code": code_fingerprint("sdmbtl_lab.matrices", "sdmbtl.training"),
         }

@@ -1,4 +1,4 @@
-"""Largest gain of choosing sources well."""
+"""Largest gain of choosing sources well: greedy with the true returns known, and at random."""
 
 from __future__ import annotations
 
@@ -6,14 +6,82 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sdmbtl.errors import MatrixError
-from sdmbtl_lab.matrices.oracle_selector import oracle_sequence
+from sdmbtl.selectors.choice import tie_margin
 
 #: Choosing matters where the Myopic Oracle is this far above random choice, as a share of the
 #: range of returns, after this many policies.
 CHOICE_MATTERS, CHOICE_ROUND = 0.03, 6
 
+#: Gains are computed again for this many sources before looking whether others can follow.
+LOOK_AHEAD = 8
+
 #: How many matrix entries `expected_random_curve` copies at a time.
 _CHUNK_ELEMENTS = 2**20
+
+
+class GreedyGains:
+    """True gain of each source, given the sources taken so far.
+
+    The gain of a source can only shrink as others are added (the mean of the maximum is
+    submodular), so an old gain is an upper bound: `best` computes again only those gains that
+    could still be the largest.
+    """
+
+    def __init__(self, returns: NDArray[np.floating]) -> None:
+        self.returns = returns
+        self.margin = tie_margin(self.returns)
+        self.best_so_far: NDArray[np.floating] | None = None  # (W, N)
+        self.bounds = np.full(returns.shape[1], np.inf)
+
+    def add(self, index: int) -> None:
+        """Take a source."""
+        row = self.returns[:, index]
+        if self.best_so_far is None:
+            self.best_so_far = row.copy()
+            self.bounds[:] = np.inf  # mean returns, which bound no later gain
+        else:
+            np.maximum(self.best_so_far, row, out=self.best_so_far)
+
+    def exact(self, sources: NDArray[np.intp]) -> NDArray[np.float64]:
+        """(m,) mean over trials and targets of the gain of each source.
+
+        Before the first source the gain is the mean return itself.
+        """
+        gains = np.empty(len(sources))
+        for number, source in enumerate(sources):
+            rows = self.returns[:, source]
+            if self.best_so_far is not None:
+                rows = np.maximum(rows - self.best_so_far, 0.0)
+            gains[number] = rows.mean(dtype=np.float64)
+        return gains
+
+    def best(self, free: NDArray[np.bool_]) -> int:
+        """The free source with the largest gain; of equal ones the first, as in the paper."""
+        order = np.flatnonzero(free)[np.argsort(-self.bounds[free], kind="stable")]
+        top, seen = -np.inf, 0
+        while seen < len(order) and self.bounds[order[seen]] >= top - self.margin:
+            some = order[seen : seen + LOOK_AHEAD]
+            self.bounds[some] = self.exact(some)
+            top = max(top, float(self.bounds[some].max()))
+            seen += len(some)
+        computed = np.sort(order[:seen])
+        return int(computed[self.bounds[computed] >= top - self.margin][0])
+
+
+def oracle_sequence(returns: NDArray[np.floating], rounds: int) -> list[int]:
+    """The first sources of the greedy oracle on (W, M, N) returns.
+
+    One trial gives the Sequential Oracle's sequence, all of them the Myopic Oracle's.
+    """
+    greedy = GreedyGains(returns)
+    free = np.ones(returns.shape[1], dtype=np.bool_)
+    sequence: list[int] = []
+    for _ in range(min(rounds, len(free))):
+        index = greedy.best(free)
+        greedy.add(index)
+        free[index] = False
+        sequence.append(index)
+    return sequence
 
 
 def sequence_curves(returns: NDArray[np.floating], indices: list[int]) -> NDArray[np.float64]:
@@ -33,11 +101,7 @@ def random_curve(returns: NDArray[np.floating], rounds: int) -> NDArray[np.float
 
 
 def choice_margin(returns: NDArray[np.floating]) -> float:
-    """Myopic Oracle minus random choice after six policies, or as many as there are.
-
-    Args:
-        returns: (W, N, N) the seeds of a data set, scaled to 0..1.
-    """
+    """Myopic Oracle minus random choice after six policies, or as many as there are."""
     rounds = min(CHOICE_ROUND, returns.shape[1])
     return float(oracle_curve(returns, rounds)[-1] - random_curve(returns, rounds)[-1])
 
@@ -50,10 +114,6 @@ def expected_random_curve(returns: NDArray[np.number], rounds: int) -> NDArray[n
     probability C(r, k-1) / C(M, k), so the curve is linear in the sorted columns: they are averaged
     over the targets first, rank by rank, and weighted then. Columns are sorted a few at a time, so
     a large (memory-mapped) matrix is never copied as a whole.
-
-    Args:
-        returns: Transfer matrix, sources x targets, shape (M, N); finite.
-        rounds: Number of rounds K, at most M.
 
     Returns:
         Expected performance after k = 1..K trained sources, shape (K,).

@@ -75,11 +75,7 @@ class Recipe:
 
     @classmethod
     def of(cls, trainer: Trainer, **settings: Any) -> Self:
-        """The recipe for a trainer, its family and its space.
-
-        Raises:
-            MatrixError: If the trainer or its family cannot be made again in another process.
-        """
+        """The recipe for a trainer, its family and its space."""
         if not can_be_made_anywhere(trainer.family):
             raise MatrixError(
                 f"The environments of {trainer.family.name!r} cannot be made again in another "
@@ -96,11 +92,7 @@ class Recipe:
 
     @classmethod
     def from_dict(cls, data: Mapping[str, Any]) -> Self:
-        """Read `to_dict()` back.
-
-        Raises:
-            MatrixError: If it is something else.
-        """
+        """Read `to_dict()` back."""
         try:
             return cls(**data)
         except TypeError as error:
@@ -123,16 +115,7 @@ class Recipe:
 
     @classmethod
     def load(cls, path: Path, *, trust: bool = False) -> Self:
-        """Read a recipe from a file.
-
-        Args:
-            path: The file.
-            trust: Whether code that the file names may be imported to make its matrix.
-
-        Raises:
-            MatrixError: If it is damaged, or names code and is not trusted.
-            FileNotFoundError: If there is none.
-        """
+        """Read a recipe from a file."""
         try:
             recipe = cls.from_dict(read_json(path))
             len(recipe.space)  # raises if this is not a space
@@ -150,11 +133,7 @@ class Recipe:
 
 
 def keep_recipe(path: Path, recipe: Recipe) -> None:
-    """Write the recipe of a directory, or check that it is the one of before.
-
-    Raises:
-        MatrixError: If another matrix is being made there, or it is unknown which one.
-    """
+    """Write the recipe of a directory, or check that it is the one of before."""
     wanted = recipe.to_dict()
     if not path.exists():
         if (path.parent / "rows").exists():

@@ -34,19 +34,12 @@ def load_matrix(name: str | Path) -> TransferDataset:
 
     Args:
         name: One of `matrix_names()`, or the path of an npz file or of its directory.
-
-    Raises:
-        MatrixError: If there is no such data set, or the file is damaged or another's.
     """
     return TransferDataset.load(_find(name, matrix_names()))
 
 
 def load_regions(name: str | Path) -> RegionDataset:
-    """Load a data set of regions by one of the `region_names()`, or by its path.
-
-    Raises:
-        MatrixError: As `load_matrix`.
-    """
+    """Load a data set of regions by one of the `region_names()`, or by its path."""
     return RegionDataset.load(_find(name, region_names()))
 
 
@@ -55,11 +48,7 @@ def _names() -> list[str]:
 
 
 def _find(name: str | Path, names: tuple[str, ...]) -> Path:
-    """The file of a data set.
-
-    Raises:
-        MatrixError: If there is none.
-    """
+    """The file of a data set."""
     if not isinstance(name, str | Path):
         raise MatrixError(
             f"A data set is given by its name or its path, as a text. Got {name!r} instead."

@@ -36,12 +36,7 @@ class ReturnCode:
 
     @classmethod
     def of(cls, returns: NDArray[np.floating], card: Mapping[str, Any]) -> Self:
-        """The code of some returns, exact if they are means of whole numbers.
-
-        Args:
-            returns: The returns, of any shape.
-            card: Of the data set; its recipe has the number of episodes.
-        """
+        """The code of some returns, exact if they are means of whole numbers."""
         episodes = int(card.get("recipe", {}).get("episodes", 1))
         low, high = float(returns.min()), float(returns.max())
         if not math.isfinite(high - low):
@@ -118,13 +113,7 @@ class Dataset(ABC):
 
     @classmethod
     def load(cls, path: str | Path) -> Self:
-        """Read what `save` has written.
-
-        Raises:
-            MatrixError: If a file is not such a data set, or damaged.
-            LimitError: If one is larger than is allowed.
-            FileNotFoundError: If there is none.
-        """
+        """Read what `save` has written."""
         path = Path(path)
         space, arrays = load_arrays(path, kind=cls.kind, arrays=cls.shapes)
         card = _load_card(path)
@@ -142,11 +131,7 @@ class Dataset(ABC):
 
 
 def check_by_policy(arrays: Mapping[str, NDArray[np.float64]], shape: tuple[int, ...]) -> None:
-    """Check arrays, by name, that have a number for each seed and something else.
-
-    Raises:
-        MatrixError: If one has another shape, or is not finite.
-    """
+    """Check arrays, by name, that have a number for each seed and something else."""
     for name, array in arrays.items():
         if array.shape != shape or not np.isfinite(array).all():
             raise MatrixError(

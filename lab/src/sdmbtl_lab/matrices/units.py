@@ -33,11 +33,7 @@ ATTEMPTS = 3
 
 @dataclass(frozen=True)
 class Unit(ABC):
-    """Some policies of one seed.
-
-    Attributes:
-        seed: Number of the seed.
-    """
+    """Some policies of one seed."""
 
     seed: int
 
@@ -133,16 +129,7 @@ Computation = Callable[[AnyUnit, int, Heartbeat | None], AnyRows]
 def compute_with_retries(
     compute: Computation[AnyUnit, AnyRows], heartbeat: Heartbeat | None, unit: AnyUnit
 ) -> AnyRows:
-    """Train and evaluate, with other seeds if that fails.
-
-    Args:
-        compute: Does it once.
-        heartbeat: Called now and then.
-        unit: What is done.
-
-    Raises:
-        TrainingError: If it failed with each of several seeds.
-    """
+    """Train and evaluate, with other seeds if that fails."""
     wasted = 0.0
     for attempt in range(ATTEMPTS):
         began = process_time()
@@ -167,11 +154,7 @@ def train_and_evaluate(
     seeds: Sequence[int],
     heartbeat: Heartbeat | None,
 ) -> tuple[list[Training], Rows]:
-    """Train policies together, and evaluate each on all targets with its own seed.
-
-    Raises:
-        TrainingError: If it failed.
-    """
+    """Train policies together, and evaluate each on all targets with its own seed."""
     began = process_time()
 
     def progress(*_: object) -> None:

@@ -24,16 +24,7 @@ def _compile(functions: FunctionalEnvironment) -> tuple[Any, Any, Any]:
 
 
 class GymnasiumView(gymnasium.Env[NDArray[np.float32], Any]):
-    """Steps a functional environment one action at a time.
-
-    Args:
-        functions: The environment.
-        context: A full context.
-        render_mode: Nothing is drawn, so only None.
-
-    Attributes:
-        state: The state, as the functions have it.
-    """
+    """Steps a functional environment one action at a time; `state` is as the functions have it."""
 
     def __init__(
         self,

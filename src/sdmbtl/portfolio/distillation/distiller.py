@@ -1,6 +1,6 @@
 """Distillation of a portfolio into one network, by DAgger.
 
-The student acts, and the policy that serves the context says what it should have done. The student
+The student acts, and the policy that serves the context labels the right action. The student
 learns from everything that was played so far, and acts again: it meets the states that it comes
 to itself. Half of the contexts are drawn where it loses most against the portfolio.
 
@@ -13,29 +13,33 @@ from __future__ import annotations
 import math
 from contextlib import nullcontext
 from dataclasses import dataclass, field
-from typing import Literal
+from typing import Any, Literal
 
 import jax
 import jax.numpy as jnp
 import numpy as np
+import scipy
 from numpy.typing import NDArray
 
 from sdmbtl.checks import check_int, known_name
 from sdmbtl.environments.checks import check_spaces_are_constant
 from sdmbtl.environments.contextual import close_quietly
 from sdmbtl.environments.family import EnvironmentFamily
-from sdmbtl.errors import PortfolioError, TrainingError
+from sdmbtl.environments.flattening import FlatObservations
+from sdmbtl.errors import PolicyError, PortfolioError, TrainingError
+from sdmbtl.policies import MlpPolicy
+from sdmbtl.policies.action_code import ActionCode
 from sdmbtl.policies.distilled import DistilledPolicy
 from sdmbtl.portfolio import Portfolio
-from sdmbtl.portfolio.distillation.episodes import AT_ONCE, GymnasiumPlayer, JaxPlayer, Player
+from sdmbtl.portfolio.distillation.episodes import GymnasiumPlayer, JaxPlayer
 from sdmbtl.portfolio.distillation.learner import LearnerState, Lesson, compile_learner
 from sdmbtl.portfolio.distillation.network import (
     Knowledge,
     Scaling,
     Student,
-    student_form,
+    StudentForm,
 )
-from sdmbtl.portfolio.distillation.teachers import label
+from sdmbtl.portfolio.member import Actor, ContextPolicy
 from sdmbtl.seeds import episode_seed, seed_sequence
 from sdmbtl.training.checkpoint import Checkpoint, Snapshot
 from sdmbtl.training.job import Evaluation
@@ -44,6 +48,8 @@ from sdmbtl.training.progress import Progress, Report
 
 KNOWLEDGE = ("told", "hidden")
 
+#: Episodes that are played side by side at most, in an evaluation.
+AT_ONCE = 256
 #: Episodes of a round.
 EPISODES = 16
 #: Rounds whose episodes tell where the student loses most, and how good it is.
@@ -99,7 +105,7 @@ class DistillState:
         return sum(len(lesson.inputs) for lesson in self.lessons)
 
     def mean_shortfalls(self) -> NDArray[np.float64]:
-        """(rounds, n) shortfalls in contexts drawn anywhere: others say nothing about the mean."""
+        """(rounds, n) shortfalls in contexts drawn anywhere: others would bias the mean."""
         return np.array(self.shortfalls)[:, EPISODES // 2 :]
 
     def is_worse_than_before(self) -> bool:
@@ -183,15 +189,16 @@ class Distiller:
         check_spaces_are_constant(family, self.space)
         env = family.make(self.space.middle())
         dimensions = self.space.dimensions if context == "told" else None
-        self.form = student_form(env.observation_space, env.action_space, dimensions)
+        actions = ActionCode(env.action_space)
+        self.form = StudentForm(FlatObservations(env.observation_space), actions, dimensions)
         close_quietly(env)
         start_backend()
         functional = family.functional()
-        self.player: Player
-        if functional is not None:
-            self.player = JaxPlayer(functional, self.space, self.form, max_episode_steps)
-        else:
-            self.player = GymnasiumPlayer(family, self.space, self.form, max_episode_steps)
+        self.player = (
+            GymnasiumPlayer(family, self.space, self.form, max_episode_steps)
+            if functional is None
+            else JaxPlayer(functional, self.space, self.form, max_episode_steps)
+        )
         self._learner = compile_learner(self.form.code.sizes, self.form.memory)
 
     def run(
@@ -205,7 +212,9 @@ class Distiller:
             checkpoint: File from which a killed run continues, to the same student.
         """
         steps = check_int("steps", steps, low=1, error=PortfolioError)
-        state = self._begin()
+        weights = self.form.begin(np.random.default_rng(seed_sequence(self.seed, "student")))
+        scaling = Scaling(jnp.zeros(self.form.n_inputs), jnp.ones(self.form.n_inputs))
+        state = DistillState(self._learner.start(weights), scaling, Student(weights, scaling))
         saved = None if checkpoint is None else checkpoint.load()
         if saved is not None:
             state.restore(saved)
@@ -236,14 +245,6 @@ class Distiller:
             returns[some] = [episode.total for episode in played]
             steps += sum(map(len, played))
         return Evaluation(returns.reshape(-1, episodes), steps=steps)
-
-    def _begin(self) -> DistillState:
-        """Return the state before the first episode, with an untrained student."""
-        rng = np.random.default_rng(seed_sequence(self.seed, "student"))
-        weights = self.form.begin(rng)
-        size = self.form.n_inputs
-        scaling = Scaling(jnp.zeros(size), jnp.ones(size))
-        return DistillState(self._learner.start(weights), scaling, Student(weights, scaling))
 
     def _play_round(self, state: DistillState) -> None:
         """Play a round of episodes, measure the student by them, and learn."""
@@ -286,3 +287,22 @@ class Distiller:
     ) -> Report:
         new = state.curve if stage == "continued" else state.curve[-1:]
         return Report(state.steps, max(total, state.steps), state.curve[-1][1], stage, tuple(new))
+
+
+def label(teacher: Actor, observations: Any, code: ActionCode) -> NDArray[np.float32]:
+    """(T, K) codes of a teacher's actions for a batch of T observations.
+
+    Of discrete actions they are the probabilities with which the teacher drew them in its training,
+    if it knows them: these also weight the actions.
+    """
+    if isinstance(teacher, ContextPolicy) and teacher.policy.remembers:
+        raise PolicyError("A policy with a memory cannot teach. Export the portfolio instead.")
+    if code.sizes is not None:
+        policy = teacher
+        if isinstance(teacher, ContextPolicy):
+            policy, observations = teacher.policy, teacher.observed(observations)
+        if isinstance(policy, MlpPolicy):
+            outputs = policy.outputs(observations)
+            parts = np.split(outputs, np.cumsum(code.sizes)[:-1], axis=-1)
+            return np.concatenate([scipy.special.softmax(part, axis=-1) for part in parts], axis=-1)
+    return code(teacher.act(observations))

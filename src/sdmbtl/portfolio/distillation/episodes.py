@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from typing import Any, NamedTuple, Protocol
+from typing import Any, NamedTuple
 
 import jax
 import jax.numpy as jnp
@@ -22,9 +22,6 @@ from sdmbtl.policies.distilled import DistilledPolicy
 from sdmbtl.portfolio.distillation.network import Student, StudentForm, act_once, read_policy
 from sdmbtl.training.environment_errors import name_context_in_errors
 from sdmbtl.training.rollout import endless_error
-
-#: Episodes played side by side at most.
-AT_ONCE = 256
 
 
 class Episode(NamedTuple):
@@ -44,27 +41,8 @@ class Episode(NamedTuple):
         return len(self.inputs)
 
 
-class Player(Protocol):
-    """Plays a student in the environments of a family."""
-
-    def play(
-        self,
-        policy: DistilledPolicy,
-        contexts: NDArray[np.float64],
-        seeds: Sequence[int],
-    ) -> list[Episode]:
-        """Play one episode in each of (n, D) contexts; each follows from its seed alone."""
-
-
 class JaxPlayer:
-    """Plays in environments that are pure functions; everything is compiled. See `Player`.
-
-    Args:
-        environment: The environment.
-        space: The context space.
-        form: The form of the student.
-        max_episode_steps: Time limit of an episode, if it is shorter than the environment's own.
-    """
+    """Plays in environments that are pure functions; everything is compiled."""
 
     def __init__(
         self,
@@ -78,28 +56,18 @@ class JaxPlayer:
         self._play = jax.jit(self._play_all)
 
     def play(
-        self,
-        policy: DistilledPolicy,
-        contexts: NDArray[np.float64],
-        seeds: Sequence[int],
+        self, policy: DistilledPolicy, contexts: NDArray[np.float64], seeds: Sequence[int]
     ) -> list[Episode]:
-        """Play one episode in each of (n, D) contexts."""
+        """Play one episode in each of (n, D) contexts; each follows from its seed alone."""
         parameters = self._environment.parameters(self._space.names, contexts)
         extra = first_extra(self._form, self._space, contexts)
         keys = np.stack([np.asarray(jax.random.PRNGKey(seed % 2**32)) for seed in seeds])
-        episodes, student = [], read_policy(policy)
-        for first in range(0, len(contexts), AT_ONCE):
-            some = slice(first, first + AT_ONCE)
-            inputs, lengths, totals = map(
-                np.asarray,
-                self._play(student, parameters[some], extra[some], keys[some]),
-            )
-            size = self._environment.observation_size
-            episodes += [
-                Episode(own[:length, :size], own[:length].copy(), float(total))
-                for own, length, total in zip(inputs, lengths, totals, strict=True)
-            ]
-        return episodes
+        played = self._play(read_policy(policy), parameters, extra, keys)
+        size = self._environment.observation_size
+        return [
+            Episode(own[:length, :size], own[:length].copy(), float(total))
+            for own, length, total in zip(*map(np.asarray, played), strict=True)
+        ]
 
     def _play_all(
         self,
@@ -142,15 +110,7 @@ _Carry = tuple[Any, jax.Array, jax.Array, jax.Array, jax.Array]
 
 
 class GymnasiumPlayer:
-    """Plays in Gymnasium environments, which Python steps one after another. See `Player`.
-
-    Args:
-        family: The environments.
-        space: The context space.
-        form: The form of the student.
-        max_episode_steps: Time limit of an episode, in addition to the environment's own.
-        endless_after: Steps after which an episode is taken to never end, which is an error.
-    """
+    """Plays in Gymnasium environments, which Python steps one after another."""
 
     def __init__(
         self,
@@ -165,12 +125,9 @@ class GymnasiumPlayer:
         self._endless_after = endless_after
 
     def play(
-        self,
-        policy: DistilledPolicy,
-        contexts: NDArray[np.float64],
-        seeds: Sequence[int],
+        self, policy: DistilledPolicy, contexts: NDArray[np.float64], seeds: Sequence[int]
     ) -> list[Episode]:
-        """Play one episode in each of (n, D) contexts."""
+        """Play one episode in each of (n, D) contexts; each follows from its seed alone."""
         state = np.zeros((len(contexts), policy.state_size), np.float32)
         if not self._form.memory:
             state[:] = first_extra(self._form, self._space, contexts)

@@ -33,16 +33,6 @@ def distill_to_file(
 
     After a kill the same call continues where the last checkpoint was. Once the file is there, the
     same call does nothing.
-
-    Args:
-        path: The file. Its directory is made.
-        distiller: The teachers and the form of the student.
-        steps: Environment steps.
-        progress: Called after each round.
-        checkpoint_seconds: Time between two checkpoints, which are files next to the network.
-
-    Returns:
-        The record.
     """
     identity = _identity(distiller, steps)
     known = read_record(path)

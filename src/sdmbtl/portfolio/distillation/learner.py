@@ -58,10 +58,6 @@ class Learner:
 
     Discrete actions are learned by cross-entropy, summed over the choices; numbers by squared
     error.
-
-    Args:
-        sizes: Numbers of possibilities of each choice; None for numbers.
-        memory: H, the hidden numbers of the student.
     """
 
     def __init__(self, sizes: tuple[int, ...] | None, memory: int) -> None:

@@ -10,12 +10,11 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 from itertools import pairwise
-from typing import Any, Literal, NamedTuple
+from typing import Literal, NamedTuple
 
 import jax
 import jax.numpy as jnp
 import numpy as np
-from gymnasium import spaces
 from numpy.typing import NDArray
 
 from sdmbtl.contexts.dimension import Dimension
@@ -181,12 +180,3 @@ def scaling_of(inputs: NDArray[np.float32]) -> Scaling:
     deviation = np.sqrt(inputs.var(axis=0, dtype=np.float64) + 1e-4)
     mean = inputs.mean(axis=0, dtype=np.float64)
     return Scaling(jnp.asarray(mean, jnp.float32), jnp.asarray(1 / deviation, jnp.float32))
-
-
-def student_form(
-    observations: spaces.Space[Any],
-    actions: spaces.Space[Any],
-    dimensions: Mapping[str, Dimension] | None,
-) -> StudentForm:
-    """Return the form of a student for an environment's spaces."""
-    return StudentForm(FlatObservations(observations), ActionCode(actions), dimensions)

@@ -154,17 +154,16 @@ function drawSeries(svg, one, x, y) {
   );
   one.points.forEach(([a, b], index) => {
     const mark = one.marks && one.marks(index);
+    const fill = one.markColour ? one.markColour(index) : colour;
     if (mark === "square") {
-      svg.append(draw("rect", { x: x(a) - 4.5, y: y(b) - 4.5, width: 9, height: 9, fill: colour }));
+      svg.append(draw("rect", { x: x(a) - 4.5, y: y(b) - 4.5, width: 9, height: 9, fill }));
     } else if (mark) {
       svg.append(
         draw("circle", {
           cx: x(a),
           cy: y(b),
-          r: 4.5,
-          fill: mark === "open" ? "var(--ground)" : colour,
-          stroke: colour,
-          "stroke-width": 2,
+          r: 4.8,
+          fill,
         }),
       );
     }

@@ -55,7 +55,8 @@ const hatch = () =>
         patternUnits: "userSpaceOnUse",
         patternTransform: "rotate(45)",
       },
-      draw("line", { x1: 0, x2: 0, y1: 0, y2: 7, class: "hatch-line" }),
+      draw("line", { x1: 1, x2: 1, y1: 0, y2: 7, class: "hatch-line" }),
+      draw("line", { x1: 2.2, x2: 2.2, y1: 0, y2: 7, class: "hatch-line light" }),
     ),
   );
 

@@ -5,7 +5,7 @@ const FIGURES = [
   [() => returns.length > 0, buildCoverage],
   [() => returns.length > 0, buildMap],
   [() => returns.length > 0, buildRows],
-  [() => data.policies.some((policy) => policy.curve.length), buildCurves],
+  [() => data.policies.some((policy) => curveOf(policy).length), buildCurves],
 ];
 
 let updates = [];

@@ -6,10 +6,14 @@ function buildCoverage() {
   const body = section(
     "coverage",
     `${data.range_known ? "Coverage" : "Mean best return"} with the first policies`,
-    "Squares are policies for the whole space, circles specialists.",
+    "With each policy, the best one for every task counts.",
   );
   const picture = figure(paintCoverage);
-  body.append(picture);
+  const mark = (shape) => make("span", { class: `mark ${shape}` });
+  body.append(
+    picture,
+    make("p", { class: "note" }, mark("square"), " generalist, for the whole space ", mark("circle"), " specialist"),
+  );
   return picture.redraw;
 }
 
@@ -22,7 +26,8 @@ function paintCoverage(place, width) {
   const guides = [];
   if (known(data.best_single) && finished.length > 1)
     guides.push({ y: level(data.best_single), label: "best single policy" });
-  lineChart(place, width, [{ points, colour: "var(--accent)", width: 2.5, marks }], {
+  const markColour = (i) => finished[i].colour;
+  lineChart(place, width, [{ points, colour: "var(--muted)", width: 1.5, marks, markColour }], {
     x: { label: "policies", integer: true, low: Math.min(1, points.length) },
     y: { label: levelName() },
     guides,
@@ -35,6 +40,10 @@ function paintCoverage(place, width) {
   });
 }
 
+// The curve of a policy; of the one in training, as far as it is.
+const curveOf = (policy) =>
+  data.progress && data.progress.policy === policy.id ? data.progress.curve : policy.curve;
+
 // Lines of several policies: a chip for each chooses the one that stands out.
 function buildCurves() {
   const body = section(
@@ -46,7 +55,7 @@ function buildCurves() {
     chips = make("ul", { class: "legend" });
   body.append(picture, chips);
   const update = () => {
-    const trained = data.policies.filter((policy) => policy.curve.length);
+    const trained = data.policies.filter((policy) => curveOf(policy).length);
     const chip = (policy) => {
       const choose = () => {
         state.shown = state.shown === policy.id ? null : policy.id;
@@ -63,18 +72,18 @@ function buildCurves() {
 }
 
 function paintCurves(place, width) {
-  const trained = data.policies.filter((policy) => policy.curve.length);
+  const trained = data.policies.filter((policy) => curveOf(policy).length);
   const few = trained.length <= 14;
   const series = trained.map((policy) => {
     const apart = state.shown !== null && state.shown !== policy.id;
     return {
       name: policy.id,
-      points: policy.curve,
+      points: curveOf(policy),
       colour: policy.colour,
       opacity: apart ? 0.15 : 1,
-      width: state.shown === policy.id ? 3.5 : 2,
+      width: state.shown === policy.id ? 3.5 : policy.id < 6 ? 2.2 : 1,
       label: few || state.shown === policy.id ? String(policy.id) : null,
-      marks: policy.curve.length === 1 ? () => "circle" : null,
+      marks: curveOf(policy).length === 1 ? () => "circle" : null,
       describe: apart ? null : undefined,
     };
   });

@@ -1,6 +1,6 @@
 """Failed training runs: policies far below all others on every target.
 
-Now and then a training run goes wrong without an error. Its policy says nothing about the next
+Now and then a training run goes wrong without an error. Its policy predicts nothing about the next
 ones, and learning from it would make all of them look unpredictable. Whether there are failures is
 a question of likelihood: either the quality of all policies is a smooth function of the source plus
 noise, or some have failed and may lie anywhere in the range of returns, which costs likelihood for
@@ -21,16 +21,12 @@ from sdmbtl.selectors.models.smooth_effect import covariance_spectrum, kernel_ba
 FAILING = 0.02
 #: Qualities that differ by less, as a share of the range of returns, count as equal.
 LEAST_NOISE = 0.01
-#: At least this many training runs have not failed: fewer say nothing about one another.
+#: At least this many training runs have not failed: fewer cannot be compared.
 LEAST_SOUND = 3
 
 
 def find_failed_runs(rows: KnownRows) -> NDArray[np.bool_]:
-    """(k,) which of the policies come from a training run that has probably failed.
-
-    Args:
-        rows: At least one row.
-    """
+    """(k,) which of the policies come from a training run that has probably failed."""
     width = float(np.ptp(rows.returns))
     if len(rows) <= LEAST_SOUND or not width > 0:
         return np.zeros(len(rows), dtype=bool)
@@ -59,11 +55,7 @@ def low_outliers(points: NDArray[np.float64], values: NDArray[np.float64]) -> ND
 
 
 class _Sample:
-    """Values of a Gaussian process under all its settings at once; some may be removed.
-
-    Attributes:
-        removed: (k,) which values were removed.
-    """
+    """Values of a Gaussian process under all its settings at once; some may be removed."""
 
     def __init__(self, points: NDArray[np.float64], values: NDArray[np.float64]) -> None:
         self.removed = np.zeros(len(points), dtype=bool)

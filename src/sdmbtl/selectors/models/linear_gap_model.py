@@ -57,13 +57,7 @@ class LinearGapModel(RowModel):
 
 
 class LinearGap(Shape):
-    """Slopes and difficulty.
-
-    Args:
-        space: The context space.
-        slopes: (D,) change of the return per unit of distance, negative where it falls.
-        difficulty: (N,) return on each target of a policy trained on it.
-    """
+    """Slopes and difficulty."""
 
     def __init__(
         self, space: ContextSpace, slopes: NDArray[np.float64], difficulty: NDArray[np.float64]

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from sdmbtl.checks import known_name
 from sdmbtl.contexts.weights import weighted_mean
 from sdmbtl.errors import ModelError
 from sdmbtl.selectors.acquisition import expected_improvement
@@ -61,7 +62,10 @@ class ModelMixture:
     """
 
     def __init__(self, models: Sequence[RowModel | str]) -> None:
-        self.models = tuple(_made(model) for model in models)
+        for model in models:
+            if not isinstance(model, RowModel):
+                known_name("model", model, MODELS, error=ModelError)
+        self.models = tuple(m if isinstance(m, RowModel) else MODELS[m]() for m in models)
         names = [model.name for model in self.models]
         if not names or len(set(names)) < len(names):
             raise ModelError(f"Models must have different names. Got {names}.")
@@ -74,9 +78,6 @@ class ModelMixture:
         """Fit the models to rows, and test them on each by the rows before it.
 
         Outcomes of rows that are the same as the last time are kept.
-
-        Args:
-            rows: At least one row.
         """
         self.failed = find_failed_runs(rows)
         sound = rows.only(~self.failed)
@@ -166,16 +167,7 @@ class ModelMixture:
         best: NDArray[np.float64],
         targets: NDArray[np.intp] | slice = slice(None),
     ) -> NDArray[np.float64]:
-        """Rise of the mean best return that is expected of new policies.
-
-        Args:
-            sources: (m, D) contexts to train on, in unit coordinates.
-            best: (N,) best return so far on every target.
-            targets: The n targets that the mean is over.
-
-        Returns:
-            (m,) expected gains.
-        """
+        """Rise of the mean best return that is expected of new policies."""
         size, weights = max(1, BLOCK // len(best[targets])), self._known.space.weights
         if weights is not None:
             weights = weights[targets] / weights[targets].sum()
@@ -215,11 +207,3 @@ class ModelMixture:
         errors = np.sum([outcome.errors for outcome in self.outcomes], axis=0)
         variances = np.sum([outcome.variances for outcome in self.outcomes], axis=0)
         return np.asarray(np.maximum(errors, self._known.least_variance) / variances)
-
-
-def _made(model: RowModel | str) -> RowModel:
-    if isinstance(model, RowModel):
-        return model
-    if model not in MODELS:
-        raise ModelError(f"Unknown model {model!r}; known: {', '.join(MODELS)}.")
-    return MODELS[model]()

@@ -118,7 +118,7 @@ class FittedModel:
         residuals = rows.returns - self.shape.returns(rows.sources, slice(None))
         means = residuals.mean(axis=1)
         residuals -= means[:, None]
-        # A shape has levels of its own on each target: one row's worth of freedom.
+        # A shape has a level for each target: one row's worth of freedom.
         freedom = max(len(rows) - 1, 1) * max(len(rows.space) - 1, 1)
         self.variance = max(float((residuals**2).sum()) / freedom, rows.least_variance)
         self._quality = SmoothEffect(rows.sources, means)
@@ -126,15 +126,7 @@ class FittedModel:
     def predict(
         self, sources: NDArray[np.float64], targets: NDArray[np.intp] | slice
     ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-        """Predict the returns of policies.
-
-        Args:
-            sources: (m, D) contexts to train on, in unit coordinates.
-            targets: The n targets to predict the returns on.
-
-        Returns:
-            (m, n) expected returns, and the (m,) variance that all returns of a row share.
-        """
+        """Predict the returns of policies."""
         quality, row_variance = self._quality.predict(sources)
         mean = self.shape.returns(sources, targets)
         mean += quality[:, None]

@@ -28,7 +28,7 @@ class PlateauModel(RowModel):
     far(y) is what a policy from far away gets, near(y) what training on y itself would give: at
     least the best return seen there. The sum goes over the dimensions, and over the sum and the
     difference of any two: a longer pole with a lighter mass may be the same to a policy. Each side
-    of such a direction has a reach of its own: often a policy of a hard context is good on all
+    of such a direction has one reach: often a policy of a hard context is good on all
     easier ones, but not the other way round.
 
     Attributes:
@@ -59,16 +59,17 @@ class PlateauModel(RowModel):
 
     def fit(self, rows: KnownRows) -> Plateau:
         """Estimate both levels and the reaches."""
-        # One more policy that is equally bad everywhere: few rows say little about single targets.
+        # One more policy that is equally bad everywhere: few rows fix little about single targets.
         bad = np.full((1, len(rows.space)), np.quantile(rows.returns, self.far_share))
         far = np.quantile(np.concatenate([rows.returns, bad]), self.far_share, axis=0)
         trained_there, _ = SmoothEffect(rows.sources, rows.own).predict(rows.space.unit_targets)
         near = np.maximum(rows.best, np.minimum(trained_there, rows.ceiling))
         some = _some_targets(len(rows.space), max(self.pairs // len(rows), 1))
         directions = combine_directions(rows.space.n_units)
-        squares = _square_by_side(
-            rows.sources @ directions.T, rows.space.unit_targets[some] @ directions.T
-        )
+        ends = rows.space.unit_targets[some] @ directions.T
+        away = (rows.sources @ directions.T).T[:, :, None] - ends.T[:, None]
+        # Of targets ahead of the source in each direction, then of those behind.
+        squares = np.concatenate([np.minimum(away, 0.0), np.maximum(away, 0.0)]) ** 2
         grid = np.array([*self.reaches, np.inf])
         is_dimension = np.tile(np.count_nonzero(directions, axis=1) == 1, 2)
         reaches = fit_reaches(
@@ -143,14 +144,6 @@ def combine_directions(dimensions: int) -> NDArray[np.float64]:
     directions = np.concatenate([axes, np.array(pairs).reshape(-1, dimensions) / np.sqrt(2.0)])
     directions.flags.writeable = False
     return np.asarray(directions)
-
-
-def _square_by_side(
-    sources: NDArray[np.float64], targets: NDArray[np.float64]
-) -> NDArray[np.float64]:
-    """(2 F, k, n) squared differences, of targets above the source, then of those below."""
-    differences = sources.T[:, :, None] - targets.T[:, None]
-    return np.concatenate([np.minimum(differences, 0.0), np.maximum(differences, 0.0)]) ** 2
 
 
 def _some_targets(targets: int, count: int) -> NDArray[np.intp]:

@@ -27,13 +27,13 @@ class RegionModel:
     """Gain(centre) = share(centre) · mean over y of shape(centre, y) · missing(y).
 
     The shape is 1 inside the region and falls with the distance from it. The share is a kernel
-    average of the shares that runs around nearby centres removed, with a prior; for the whole space
+    average of the shares that runs around nearby centres removed, with a prior: two centres are
+    alike if the region of one, or its reach, holds the other. For the whole space
     it is an average over the runs so far, in which later ones count more.
 
     Attributes:
         width: Width of a specialist's region, as a share of each dimension's range.
         reach: Distance from the region over which a specialist is good, in unit coordinates.
-        near: Distance between centres over which shares are alike.
         prior: Share that a specialist is expected to remove, with the weight of one run.
         prior_whole: The same for one more run on the whole space.
         decay: Weight of the run before, relative to the last one, on the whole space.
@@ -41,7 +41,6 @@ class RegionModel:
 
     width: float = 0.25
     reach: float = 0.2
-    near: float = 0.25
     prior: float = 0.6
     prior_whole: float = 0.3
     decay: float = 0.5
@@ -49,12 +48,7 @@ class RegionModel:
     def shape(
         self, centers: NDArray[np.float64], targets: NDArray[np.float64]
     ) -> NDArray[np.float64]:
-        """(m, N) 1 on the targets in each region, falling with the distance from it.
-
-        Args:
-            centers: (m, D) centres in unit coordinates.
-            targets: (N, D) targets in unit coordinates.
-        """
+        """(m, N) 1 on the targets in each region, falling with the distance from it."""
         shape = np.ones((len(targets), len(centers)))
         for center, column in zip(centers.T, targets.T, strict=True):
             # On a grid a dimension has few values: the exponential is taken of those only.
@@ -67,11 +61,12 @@ class RegionModel:
         self, centers: NDArray[np.float64], runs: Sequence[RegionRun]
     ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
         """(m,) expected shares of specialists around (m, D) centres, and their variances."""
-        around = [(run.center, run.share) for run in runs if run.center is not None]
         total, weight = np.full(len(centers), self.prior), np.ones(len(centers))
-        for center, share in around:
-            alike = np.exp(-((np.abs(centers - center).max(axis=1) / self.near) ** 2))
-            total, weight = total + alike * share, weight + alike
+        near = max(self.width, self.reach)
+        for run in runs:
+            if run.center is not None:
+                alike = np.exp(-((np.abs(centers - run.center).max(axis=1) / near) ** 2))
+                total, weight = total + alike * run.share, weight + alike
         mean = total / weight
         return mean, mean * (1.0 - mean) / (weight + 1.0)  # of a beta distribution
 

@@ -26,12 +26,7 @@ NEGLIGIBLE = 1e-4
 
 
 class SmoothEffect:
-    """Values of a function at some contexts, and what they say about it elsewhere.
-
-    Args:
-        points: (k, D) contexts in unit coordinates.
-        values: (k,) noisy values of the function.
-    """
+    """Values of a function at some contexts, and what they say about it elsewhere."""
 
     def __init__(self, points: NDArray[np.float64], values: NDArray[np.float64]) -> None:
         self.points = points
@@ -50,14 +45,7 @@ class SmoothEffect:
     def predict(
         self, points: NDArray[np.float64]
     ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-        """Expected value and variance of one more observation.
-
-        Args:
-            points: (m, D) contexts in unit coordinates.
-
-        Returns:
-            (m,) means and (m,) variances, noise included.
-        """
+        """Expected value and variance of one more observation."""
         mean, variance = np.full(len(points), self.mean), np.zeros(len(points))
         own, signal = _own_kernel(points), 1 - NOISES
         for weights, (length, vectors, spectrum, rotated, scale) in zip(

@@ -28,12 +28,7 @@ from sdmbtl.training.ppo.learner import (
     make_shuffles,
     start_optimiser,
 )
-from sdmbtl.training.ppo.networks import (
-    RunningStats,
-    Weights,
-    normalize,
-    update_stats,
-)
+from sdmbtl.training.ppo.networks import RunningStats, Weights, normalize, update_stats
 from sdmbtl.training.ppo.settings import PPOSettings
 
 #: At most this many training contexts are evaluated during training, always the same ones.
@@ -69,12 +64,7 @@ class EnvState(NamedTuple):
 
 
 class EndedEpisodes(NamedTuple):
-    """Episodes of training that ended since the last entry of the learning curve.
-
-    Attributes:
-        total: Sum of their returns.
-        number: Number of episodes.
-    """
+    """Sum of returns and number of the episodes since the last entry of the learning curve."""
 
     total: jax.Array
     number: jax.Array
@@ -109,12 +99,7 @@ class TrainState(NamedTuple):
 class CompiledPPO:
     """Trains policies in one functional environment.
 
-    Args:
-        environment: The physics.
-        settings: The settings.
-        max_episode_steps: Time limit of an episode, if it is shorter than the environment's own.
-        evaluated: Environment with the episodes that `play` plays, if they differ from those of
-            training.
+    `play` plays the episodes of `evaluated`, if they differ from those of training.
     """
 
     def __init__(
@@ -312,7 +297,11 @@ class CompiledPPO:
     def _keep_best(self, state: TrainState, tasks: Tasks) -> tuple[TrainState, jax.Array]:
         """Return the entry of the learning curve; remember the policy if it is the best so far."""
         if not self.settings.eval_episodes:
-            mean = self._training_return(state)
+            ended, latest = state.ended, state.latest_return
+            # Without an episode that ended, the latest mean stays; at first only beginnings are.
+            otherwise = jnp.where(jnp.isnan(latest), state.env_state.total.mean(), latest)
+            mean = ended.total / jnp.maximum(ended.number, 1)
+            mean = jnp.where(ended.number > 0, mean, otherwise)
             # These returns are too noisy to choose by: the latest policy is kept.
             better, steps, key = jnp.bool_(True), state.evaluation_steps, state.key
         else:
@@ -336,13 +325,6 @@ class CompiledPPO:
             evaluation_steps=steps,
         )
         return kept, mean
-
-    def _training_return(self, state: TrainState) -> jax.Array:
-        """Return the mean return of the training episodes since the last entry of the curve."""
-        ended, latest = state.ended, state.latest_return
-        # Without an episode that ended, the latest mean stays; at first there are only beginnings.
-        otherwise = jnp.where(jnp.isnan(latest), state.env_state.total.mean(), latest)
-        return jnp.where(ended.number > 0, ended.total / jnp.maximum(ended.number, 1), otherwise)
 
     def _evaluated_tasks(self, n: int) -> NDArray[np.intp]:
         """Choose among n training contexts one for each episode of an evaluation."""

@@ -24,9 +24,8 @@ class Categorical:
         self, outputs: jax.Array, log_std: jax.Array, key: jax.Array
     ) -> tuple[jax.Array, jax.Array]:
         """Draw actions; returns them with their log probabilities."""
-        del log_std
         actions = jax.random.categorical(key, outputs)
-        return actions, _log_prob_of(jax.nn.log_softmax(outputs), actions)
+        return actions, self.evaluate(outputs, log_std, actions)[0]
 
     def evaluate(
         self, outputs: jax.Array, log_std: jax.Array, actions: jax.Array
@@ -35,7 +34,8 @@ class Categorical:
         del log_std
         log_probs = jax.nn.log_softmax(outputs)
         entropy = -(jnp.exp(log_probs) * log_probs).sum(axis=-1)
-        return _log_prob_of(log_probs, actions), entropy
+        chosen = jax.nn.one_hot(actions, self.n_outputs)
+        return (log_probs * chosen).sum(axis=-1), entropy
 
     def best(self, outputs: jax.Array) -> jax.Array:
         """Return the most probable actions."""
@@ -111,8 +111,3 @@ def gaussian_log_prob(x: jax.Array, mean: jax.Array, log_std: jax.Array) -> jax.
     """Log density of independent Gaussians, summed over the last axis."""
     scaled = (x - mean) * jnp.exp(-log_std)
     return (-0.5 * scaled**2 - log_std - 0.5 * jnp.log(2 * jnp.pi)).sum(axis=-1)
-
-
-def _log_prob_of(log_probs: jax.Array, actions: jax.Array) -> jax.Array:
-    """Take the (n,) log probabilities of the actions from (n, A)."""
-    return (log_probs * jax.nn.one_hot(actions, log_probs.shape[-1])).sum(axis=-1)

@@ -1,24 +1,23 @@
 """Environments that are stepped side by side, with a slot for the agent of each.
 
-A Gymnasium environment has one agent and so one slot. A family with a `VectorEnv` brings slots of
-its own, some of which may be empty at times.
+An environment has one agent and so one slot. A family with a `VectorEnv` brings its slots,
+some of which may be empty at times.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple, Protocol
 
 import numpy as np
-from gymnasium import spaces
 from numpy.typing import NDArray
 
 from sdmbtl.contexts import ContextSpace
 from sdmbtl.contexts.observation import append_context
 from sdmbtl.environments.contextual import close_quietly
-from sdmbtl.environments.env_batch import EnvBatch
+from sdmbtl.environments.env_batch import BatchStep, EnvBatch
 from sdmbtl.environments.family import EnvironmentFamily
 from sdmbtl.environments.flattening import FlatActions, FlatObservations
 from sdmbtl.errors import TrainerError
@@ -172,50 +171,8 @@ class EnvSlots(Protocol):
         """Close all environments."""
 
 
-class GymnasiumSlots:
-    """Gymnasium environments, stepped one after another; see `EnvSlots`.
-
-    Args:
-        plan: The episodes.
-        arrays: Arrays for their steps.
-        num_envs: Number of environments.
-    """
-
-    has_empty_slots = False
-
-    def __init__(self, plan: EpisodePlan, arrays: RolloutArrays, num_envs: int) -> None:
-        self.arrays = arrays
-        self._envs = [_GymnasiumSlot(plan, number, arrays) for number in range(num_envs)]
-
-    def start(self, states: Sequence[EnvState]) -> None:
-        """Begin where each environment was."""
-        for env, state in zip(self._envs, states, strict=True):
-            env.start(state)
-
-    def step(self, t: int) -> None:
-        """Take the actions of step t."""
-        for env in self._envs:
-            env.step(t)
-
-    def states(self) -> list[EnvState]:
-        """Return the state of each environment."""
-        return [env.state for env in self._envs]
-
-    def close(self) -> None:
-        """Close all environments."""
-        for env in self._envs:
-            env.close()
-
-
 class BatchSlots:
-    """Environments that the family steps together; see `EnvSlots`.
-
-    Args:
-        plan: The episodes.
-        arrays: Arrays for their steps.
-        batch: The environments.
-        num_envs: Number of environments.
-    """
+    """Environments with one agent each; see `EnvSlots`."""
 
     has_empty_slots = False
 
@@ -226,7 +183,7 @@ class BatchSlots:
         self._plan, self._batch = plan, batch
         self._limit = plan.max_episode_steps or math.inf
         self._states = [EnvState() for _ in range(num_envs)]
-        self._contexts: list[dict[str, float]] = [{} for _ in range(num_envs)]
+        self._all = list(range(num_envs))
         self._units = np.zeros((num_envs, plan.sees_context * plan.space.n_units))
         self._size = plan.observations.size + self._units.shape[1]
         arrays.present[:] = True
@@ -244,35 +201,32 @@ class BatchSlots:
 
     def step(self, t: int) -> None:
         """Take the actions of step t."""
-        self._step(t, range(len(self._states)))
+        self._step(t, self._all)
 
     def states(self) -> list[EnvState]:
         """Return the state of each environment."""
         return self._states
 
     def close(self) -> None:
-        """Leave the environments to the garbage collector."""
+        """Close the environments."""
+        self._batch.close()
 
     def _step(self, t: int, slots: Sequence[int]) -> None:
-        arrays, some = self.arrays, list(slots)
-        actions = arrays.env_action[some]
-        obs, reward, terminated, truncated = self._batch.step(some, actions)
-        bad = ~(np.isfinite(reward) & np.isfinite(obs).all(axis=1))
-        if bad.any():
-            number = int(bad.argmax())
-            problem = ValueError(f"the reward is {reward[number]}, observed is {obs[number]}")
-            raise environment_error(self._contexts[some[number]], problem)
-        for number, slot in enumerate(some):
+        """Take step t in slots that follow each other."""
+        arrays, some = self.arrays, slice(slots[0], slots[-1] + 1)
+        actions = arrays.env_action[some].copy()
+        obs, reward, terminated, truncated = self._batch.step(slots, actions)
+        for number, slot in enumerate(slots):
             taken = self._states[slot].actions
             taken.append(actions[number : number + 1])
-            truncated[number] |= len(taken) >= self._limit
+            if len(taken) >= self._limit:
+                truncated[number] = True
         # A recurrent policy's last action follows, which the slots do not know.
         arrays.obs[t + 1, some, : self._size] = append_context(obs, self._units[some])
         arrays.reward[t, some] = reward
         arrays.terminated[t, some] = terminated
         arrays.truncated[t, some] = truncated & ~terminated
-        for number in np.flatnonzero(terminated | truncated).tolist():
-            slot = some[number]
+        for slot in (slots[0] + (terminated | truncated).nonzero()[0]).tolist():
             arrays.last_obs[t, slot] = arrays.obs[t + 1, slot]
             self._states[slot] = EnvState(self._states[slot].episode + 1)
             self._begin_episode(slot, t + 1)
@@ -285,93 +239,69 @@ class BatchSlots:
             self._units[slot] = plan.space.to_unit(vector)
         with name_context_in_errors(context):
             observation = self._batch.reset(slot, context, seed)
-        self._contexts[slot] = context
         seen = append_context(observation, self._units[slot])
         self.arrays.obs[row, slot, : self._size] = seen
 
 
-class _GymnasiumSlot:
-    """One environment, in which one episode follows another."""
+class GymnasiumBatch:
+    """Gymnasium environments of a family, stepped one after another; see `EnvBatch`."""
 
-    def __init__(self, plan: EpisodePlan, slot: int, arrays: RolloutArrays) -> None:
-        self.state = EnvState()
-        self._plan, self._slot, self._arrays = plan, slot, arrays
-        self._limit = plan.max_episode_steps or math.inf
-        self._env: Any = None
-        self._flatten = None if plan.observations.is_plain else plan.observations
-        self._size = plan.observations.size + plan.sees_context * plan.space.n_units
-        self._zeros = np.zeros(self._size, np.float32)
-        self._is_discrete = False
-        self._context: dict[str, float] = {}
-        self._coordinates: NDArray[np.float64] | None = None
+    def __init__(
+        self, family: EnvironmentFamily, observations: FlatObservations, size: int
+    ) -> None:
+        self._family, self.observation_space = family, observations.space
+        self._flatten = None if observations.is_plain else observations
+        self._envs: list[Any] = [None] * size
+        self._contexts: list[Mapping[str, float]] = [{}] * size
+        self._obs = np.zeros((size, observations.size), np.float32)
+        self._zeros = np.zeros(observations.size, np.float32)
 
-    def start(self, state: EnvState) -> None:
-        """Begin the episode of a state, and repeat its actions so far."""
-        arrays, slot = self._arrays, self._slot
-        self.state = EnvState(state.episode)
-        self._begin_episode(0)
-        for action in state.actions:
-            arrays.env_action[slot] = action[0]
-            self.step(0)
-            arrays.obs[0, slot] = arrays.obs[1, slot]
+    def reset(self, slot: int, context: Mapping[str, float], seed: int) -> NDArray[np.float32]:
+        """Begin an episode, in the same environment if its family allows that."""
+        env, family = self._envs[slot], self._family
+        use = None if env is None else family.use_of(env)
+        if (
+            use is None
+            or use == "episode"
+            or (use == "context" and context != self._contexts[slot])
+        ):
+            close_quietly(env)
+            env = self._envs[slot] = family.build(dict(context), None)
+            use = family.use_of(env)
+        self._contexts[slot] = context
+        options = {"context": dict(context)} if use == "space" else None
+        return self._read(slot, env.reset(seed=seed, options=options)[0])
 
-    def step(self, t: int) -> None:
-        """Take the action in the arrays; if the episode is over, begin the next one."""
-        arrays, slot = self._arrays, self._slot
-        actions = arrays.env_action[slot : slot + 1].copy()
-        self.state.actions.append(actions)
+    def step(self, slots: Sequence[int], actions: NDArray[Any]) -> BatchStep:
+        """Take actions, each in its environment."""
+        rewards, ends = [], []
         # Gymnasium checks a plain number faster than one of NumPy.
-        action = actions.item() if self._is_discrete else actions[0]
-        try:
-            observation, reward, terminated, truncated, _ = self._env.step(action)
-            arrays.reward[t, slot] = reward
-            if not math.isfinite(reward):
-                raise ValueError(f"a reward is {reward}")
-            self._write(t + 1, observation)
-        except TrainerError:
-            raise
-        except ENVIRONMENT_FAILURES as error:
-            raise environment_error(self._context, error, self._env) from error
-        truncated = truncated or len(self.state.actions) >= self._limit
-        arrays.terminated[t, slot] = terminated
-        arrays.truncated[t, slot] = truncated and not terminated
-        if truncated:
-            arrays.last_obs[t, slot] = arrays.obs[t + 1, slot]
-        if terminated or truncated:
-            self.state = EnvState(self.state.episode + 1)
-            self._begin_episode(t + 1)
+        chosen = actions.tolist() if actions.ndim == 1 else actions
+        for slot, action in zip(slots, chosen, strict=True):
+            env = self._envs[slot]
+            try:
+                observation, reward, terminated, truncated, _ = env.step(action)
+                rewards.append(float(reward))
+                ends.append((bool(terminated), bool(truncated)))
+                if not math.isfinite(reward):
+                    raise ValueError(f"a reward is {reward}")
+                self._read(slot, observation)
+            except TrainerError:
+                raise
+            except ENVIRONMENT_FAILURES as error:
+                raise environment_error(self._contexts[slot], error, env) from error
+        obs = self._obs[slots[0] : slots[-1] + 1]
+        return BatchStep(obs, np.array(rewards), *np.array(ends).T)
 
     def close(self) -> None:
-        """Close the environment."""
-        if self._env is not None:
-            close_quietly(self._env)
-            self._env = None
+        """Close all environments."""
+        for env in self._envs:
+            close_quietly(env)
 
-    def _begin_episode(self, row: int) -> None:
-        plan = self._plan
-        vector, seed = plan.draw(self._slot, self.state.episode)
-        context = plan.family.full_context(plan.space.context(vector))
-        with name_context_in_errors(context):
-            use = None if self._env is None else plan.family.use_of(self._env)
-            if use is None or use == "episode" or (use == "context" and context != self._context):
-                self.close()
-                self._env = plan.family.build(dict(context), None)
-                use = plan.family.use_of(self._env)
-                self._is_discrete = isinstance(self._env.action_space, spaces.Discrete)
-            self._context = context
-            if plan.sees_context:
-                self._coordinates = plan.space.to_unit(vector)
-            options = {"context": dict(context)} if use == "space" else None
-            observation, _ = self._env.reset(seed=seed, options=options)
-            self._write(row, observation)
-
-    def _write(self, row: int, observation: Any) -> None:
+    def _read(self, slot: int, observation: Any) -> NDArray[np.float32]:
         if self._flatten is not None:
             observation = self._flatten(observation)
-        if self._coordinates is not None:
-            observation = append_context(np.asarray(observation), self._coordinates)
-        # A recurrent policy's last action follows, which the slots do not know.
-        seen = self._arrays.obs[row, self._slot, : self._size]
+        seen: NDArray[np.float32] = self._obs[slot]
         if np.shape(observation) != seen.shape:
             raise ValueError(
                 f"an observation has shape {np.shape(observation)}, but the observation space "
@@ -380,4 +310,4 @@ class _GymnasiumSlot:
         seen[:] = observation
         if not math.isfinite(np.dot(seen, self._zeros)):  # faster than looking at each number
             raise ValueError("an observation has numbers that are not finite")
-        self._arrays.present[row, self._slot] = True
+        return seen

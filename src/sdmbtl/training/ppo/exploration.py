@@ -5,10 +5,8 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from gymnasium import spaces
 from numpy.typing import NDArray
 
-from sdmbtl.environments.flattening import FlatActions
 from sdmbtl.policies.action_code import ActionCode
 from sdmbtl.policies.distilled import GatedUnit
 from sdmbtl.policies.mlp import OBSERVATION_LIMIT, forward
@@ -20,13 +18,9 @@ BLOCK = 64
 
 
 class ExploringActor:
-    """A policy that explores.
+    """A policy that explores: with noise on its outputs, before the largest of choices is taken.
 
-    Args:
-        weights: Weights of the policy.
-        obs_stats: Statistics of the observations; None if these are not normalised.
-        sizes: Numbers of possibilities of each choice; None for continuous actions.
-        hidden: (S, H) hidden numbers of a recurrent policy.
+    `obs_stats` is None if observations are not normalised, `sizes` for continuous actions.
     """
 
     def __init__(
@@ -57,7 +51,7 @@ class ExploringActor:
         size = (*shape, len(self._std))
         if self._ends is None:
             return rng.standard_normal(size, dtype=np.float32)
-        # Gumbel noise: the argmax of outputs with it is distributed as the softmax says.
+        # Gumbel noise: the argmax of outputs with it has the distribution of the softmax.
         drawn = rng.standard_exponential(size, dtype=np.float32) + np.float32(TINY**2)
         noise: NDArray[np.float32] = -np.log(drawn)
         return noise
@@ -79,50 +73,16 @@ class ExploringActor:
         return np.stack([part.argmax(axis=-1) for part in parts], axis=-1)
 
 
-class ActionScale:
-    """Maps learned actions, with bounds at -1 and 1 where they have any, to the environment's.
-
-    Args:
-        actions: The space of actions.
-    """
-
-    def __init__(self, actions: FlatActions) -> None:
-        self.actions = actions
-        self.centre = self.half_width = np.zeros(0, np.float32)
-        space = actions.space
-        if isinstance(space, spaces.Box):
-            low, high = (x.ravel().astype(np.float64) for x in (space.low, space.high))
-            bounded = np.isfinite(low) & np.isfinite(high)
-            low, high = np.where(bounded, low, -1.0), np.where(bounded, high, 1.0)
-            self.centre = ((low + high) / 2).astype(np.float32)
-            # An entry that can only be one number has it by its bounds, whatever is chosen.
-            half_width = np.where(low == high, 1.0, (high - low) / 2)
-            self.half_width = half_width.astype(np.float32)
-
-    @property
-    def is_identity(self) -> bool:
-        """True if learned actions are those of the environment."""
-        return bool((self.centre == 0).all() and (self.half_width == 1).all())
-
-    def to_space(self, chosen: NDArray[Any]) -> NDArray[Any]:
-        """Return (S, ...) actions of the space for (S, D) learned ones."""
-        if self.actions.sizes is None:
-            chosen = chosen * self.half_width + self.centre
-        found: NDArray[Any] = self.actions.to_space(chosen)
-        return found
-
-
 def collect_rollout(
-    slots: EnvSlots, actor: ExploringActor, scale: ActionScale, noise: NDArray[np.float32]
+    slots: EnvSlots, actor: ExploringActor, code: ActionCode, noise: NDArray[np.float32]
 ) -> None:
     """Play a step for each of the (T, S, K) noise, into the arrays of the slots."""
     arrays = slots.arrays
-    code = None if actor.hidden is None else ActionCode(scale.actions.space)
     for t, own in enumerate(noise):
         if not slots.has_empty_slots:
             chosen = actor.act(arrays.obs[t], own)
             arrays.action[t] = chosen
-            arrays.env_action[...] = scale.to_space(chosen)
+            arrays.env_action[...] = code.decode(chosen)
         else:
             # In blocks of one size: the last digits of a product depend on the size of a batch,
             # and what an agent does must not depend on which others are there.
@@ -132,9 +92,9 @@ def collect_rollout(
                 padded = np.resize(part, BLOCK)
                 chosen = actor.act(arrays.obs[t, padded], own[padded])[: len(part)]
                 arrays.action[t, part] = chosen
-                arrays.env_action[part] = scale.to_space(chosen)
+                arrays.env_action[part] = code.decode(chosen)
         slots.step(t)
-        if code is not None and actor.hidden is not None:
+        if actor.hidden is not None:
             # The policy sees its own last action, which the first of an episode does not have.
             last = code(arrays.env_action)
             done = arrays.terminated[t] | arrays.truncated[t]

@@ -31,10 +31,10 @@ from sdmbtl.training.ppo.env_slots import (
     EnvState,
     EpisodePlan,
     EpisodeReturns,
-    GymnasiumSlots,
+    GymnasiumBatch,
     RolloutArrays,
 )
-from sdmbtl.training.ppo.exploration import ActionScale, ExploringActor, collect_rollout
+from sdmbtl.training.ppo.exploration import ExploringActor, collect_rollout
 from sdmbtl.training.ppo.networks import arrays_of, from_arrays, start_backend
 from sdmbtl.training.ppo.policy_form import PolicyForm
 from sdmbtl.training.ppo.rollout_learner import LearnerState, compile_learner
@@ -121,8 +121,8 @@ class GymnasiumPPO(Trainer):
                 f"'recurrent' is for environments with one agent, and {family.name} has several. "
                 "Leave it out."
             )
-        self._scale = ActionScale(self._actions)
-        scale = None if self._scale.is_identity else (self._scale.centre, self._scale.half_width)
+        self._code = ActionCode(self._actions.space)
+        scale = None if self._code.is_plain else (self._code.centre, self._code.half_width)
         self.form = PolicyForm.of_spaces(
             self._observations, self._actions, space.n_units, self.ppo_settings, scale
         )
@@ -251,7 +251,7 @@ class GymnasiumPPO(Trainer):
 
     def _recall_actions(self, state: GymnasiumTrainState, slots: EnvSlots) -> None:
         """Write the last action of each episode that is continued after its observation."""
-        code = ActionCode(self._actions.space)
+        code = self._code
         for slot, env in enumerate(state.env_states):
             last = code(env.actions[-1][0]) if env.actions else 0.0
             slots.arrays.obs[0, slot, -code.size :] = last
@@ -295,9 +295,9 @@ class GymnasiumPPO(Trainer):
         if vector_env is not None:
             return vector_env.env_slots(plan, arrays, settings.num_envs)
         batch = self.family.make_env_batch(settings.num_envs)
-        if batch is not None:
-            return BatchSlots(plan, arrays, batch, settings.num_envs)
-        return GymnasiumSlots(plan, arrays, settings.num_envs)
+        if batch is None:
+            batch = GymnasiumBatch(self.family, self._observations, settings.num_envs)
+        return BatchSlots(plan, arrays, batch, settings.num_envs)
 
     def iterate(
         self, state: GymnasiumTrainState, slots: EnvSlots, job: TrainingJob, total: int
@@ -313,7 +313,7 @@ class GymnasiumPPO(Trainer):
         # A generator for each iteration: none has to be kept in a checkpoint.
         rng = np.random.default_rng([job.seed, ACTING, state.iteration])
         noise = actor.draw_noise(rng, slots.arrays.reward.shape)
-        collect_rollout(slots, actor, self._scale, noise)
+        collect_rollout(slots, actor, self._code, noise)
         state.returns.add(slots.arrays)
         state.learner = self._learner.update(learner, slots.arrays, state.iteration, total)
         slots.arrays.carry_over()

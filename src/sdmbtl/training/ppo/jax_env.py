@@ -131,11 +131,10 @@ class JaxEnvPPO(Trainer):
 
         def report(stage: Literal["continued", "training"] = "training") -> None:
             nonlocal reported
-            new, reported = curve[reported:], len(curve)
             if progress is not None:
-                evaluations = tuple((steps, float(means.mean())) for steps, means in new)
-                steps, latest = done * size * len(jobs), float(curve[-1][1].mean())
-                progress(Report(steps, total, latest, stage, evaluations))
+                means = tuple((steps, float(each.mean())) for steps, each in curve)
+                steps, new, reported = done * size * len(jobs), means[reported:], len(means)
+                progress(Report(steps, total, means[-1][1], stage, new))
 
         def take_snapshot() -> Snapshot:
             """Return everything that the chunk needs to continue."""

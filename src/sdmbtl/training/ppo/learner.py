@@ -138,11 +138,11 @@ def learn(
     settings: PPOSettings,
     num_minibatches: jax.Array | None = None,
 ) -> Optimiser:
-    """Take all epochs over the samples of an iteration.
+    """Take all epochs over the (n, ...) samples of an iteration.
 
     Args:
         optimiser: The weights so far.
-        samples: (n, ...) what was seen.
+        samples: What was seen.
         shuffles: (update_epochs, n) orders of the samples.
         share: Share of the run that is done.
         distribution: Distribution of the actions.

@@ -71,14 +71,8 @@ class LearnerState(NamedTuple):
 class RolloutLearner:
     """Learns from rollouts of one shape.
 
-    Args:
-        settings: The settings.
-        distribution: Distribution of the actions.
-        norm_reward: Divide rewards by the standard deviation of discounted returns.
-        has_empty_slots: True if agents come and go, so that some slots may be empty.
-
-    Attributes:
-        is_compiled: True after the first update.
+    With `norm_reward`, rewards are divided by the standard deviation of discounted returns. With
+    `has_empty_slots`, agents come and go. `is_compiled` is True after the first update.
     """
 
     def __init__(
@@ -249,11 +243,7 @@ def _cut_sequences(
 ) -> Transition:
     """Cut (T, S, ...) samples into (n, L, ...) sequences, with the hidden numbers before each.
 
-    Args:
-        samples: The samples.
-        before: (T, S, H) hidden numbers before each of them.
-        begins: (T, S) True where an episode begins.
-        settings: The settings.
+    `before` has the (T, S, H) hidden numbers before each sample, `begins` where episodes begin.
     """
     length = settings.sequence_length
 
@@ -275,11 +265,7 @@ def _pair_observations(rollout: Rollout) -> tuple[jax.Array, jax.Array]:
 def list_samples(
     present: NDArray[np.bool_], minibatch_size: int
 ) -> tuple[NDArray[np.int32], np.int32]:
-    """List the slots with an agent, so that learning takes no longer for empty ones.
-
-    Args:
-        present: (T, S) True where there was an agent.
-        minibatch_size: Samples of a minibatch.
+    """List the (T, S) slots with an agent, so that learning takes no longer for empty ones.
 
     Returns:
         (C,) numbers t * S + s, all steps of one slot before those of the next, and their count.

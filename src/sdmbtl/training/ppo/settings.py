@@ -20,8 +20,9 @@ LONGEST_SEQUENCE = 16
 #: Entries of a learning curve, in addition to that after the first update.
 CURVE_ENTRIES = 10
 #: Observations need no normalisation if each entry is at least this wide, on either side of its
-#: middle, and at most this large.
-NARROWEST, WIDEST = 0.5, 10.0
+#: middle, and at most this large. Looser bounds say little about what is seen: a robot's arm of
+#: half a metre has bounds of 10.
+NARROWEST, WIDEST = 0.5, 1.0
 
 #: Settings with which usual Gymnasium environments are learned. `num_steps` is always left out: it
 #: follows from the number of steps.

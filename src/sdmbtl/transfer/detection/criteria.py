@@ -2,18 +2,17 @@
 
 from __future__ import annotations
 
-import math
 from abc import ABC, abstractmethod
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import Any, ClassVar, get_args
 
 import numpy as np
 from numpy.typing import NDArray
 
-from sdmbtl.checks import check_float
+from sdmbtl.checks import check_float, known_name
 from sdmbtl.errors import StructureError
 from sdmbtl.transfer import ObservedRows, Slopes
-from sdmbtl.transfer.slopes import RunningPairSums, SlopeMethod, check_method
+from sdmbtl.transfer.slopes import RunningPairSums, SlopeMethod
 
 
 @dataclass(frozen=True)
@@ -35,19 +34,6 @@ class CriterionResult:
     threshold: float
     explanation: str
     slopes: Slopes | None = None
-
-    def to_dict(self) -> dict[str, Any]:
-        """The result as JSON data; None for a value that is infinite, which JSON has not."""
-        data: dict[str, Any] = {
-            "name": self.name,
-            "passed": self.passed,
-            "value": self.value if math.isfinite(self.value) else None,
-            "threshold": self.threshold,
-            "explanation": self.explanation,
-        }
-        if self.slopes is not None:
-            data["slopes"] = self.slopes.to_dict()
-        return data
 
 
 class Criterion(ABC):
@@ -120,13 +106,12 @@ class SlopeCriterion(Criterion):
         majority: float = 0.5,
         symmetry: float | None = 3.0,
     ) -> None:
-        self.method = check_method(method)
+        known_name("method", method, get_args(SlopeMethod), error=StructureError)
+        self.method = method
         self.majority = check_float("majority", majority, low=0, error=StructureError)
-        self.symmetry = (
-            None
-            if symmetry is None
-            else check_float("symmetry", symmetry, low=1, error=StructureError)
-        )
+        self.symmetry = symmetry
+        if symmetry is not None:
+            self.symmetry = check_float("symmetry", symmetry, low=1, error=StructureError)
         self._sums = RunningPairSums()
 
     def evaluate(self, rows: ObservedRows) -> CriterionResult:

@@ -19,7 +19,7 @@ from sdmbtl.transfer.detection.criteria import (
     SmallVarianceCriterion,
 )
 
-#: Names of the paper's structures. A detector of your own may return any other name.
+#: Names of the paper's structures. Your detector may return any other name.
 MOUNTAIN = "mountain"
 NO_STRUCTURE = "none"
 
@@ -43,14 +43,6 @@ class Detection:
         """The slopes left and right per dimension, if a criterion estimated them."""
         return next((c.slopes for c in self.criteria if c.slopes is not None), None)
 
-    def to_dict(self) -> dict[str, Any]:
-        """The detection as JSON data."""
-        return {
-            "structure": self.structure,
-            "explanation": self.explanation,
-            "criteria": [c.to_dict() for c in self.criteria],
-        }
-
 
 class Detector(ABC):
     """The paper's `Detect`: observed rows in, structure with its evidence out."""
@@ -65,11 +57,7 @@ class Detector(ABC):
         """Detect the structure from rows of at least `min_rows` policies."""
 
     def check_rows(self, rows: ObservedRows) -> None:
-        """Refuse rows that are too few to tell.
-
-        Raises:
-            StructureError: If there are fewer than `min_rows`.
-        """
+        """Refuse rows that are too few to tell."""
         if len(rows) < self.min_rows:
             raise StructureError(
                 f"Detection needs the rows of at least {self.min_rows} policies. Got {len(rows)}."
@@ -149,17 +137,6 @@ _CRITERIA: dict[str, type[Criterion]] = {
 }
 
 
-def make_criterion(given: CriterionLike) -> Criterion:
-    """Make a criterion from its name, or from what its `describe()` returns.
-
-    Raises:
-        StructureError: If the name or a setting is unknown.
-    """
-    if isinstance(given, Criterion):
-        return given
-    return made_from_json("criterion", given, _CRITERIA, StructureError)
-
-
 def make_detector(given: DetectorLike) -> Detector:
     """Make a detector from its name, or from what its `describe()` returns.
 
@@ -190,4 +167,11 @@ def _mountain_detector(criteria: Sequence[CriterionLike] | None = None) -> Mount
         raise StructureError(
             f"The 'criteria' of a detector must be a list. Got {short_text(criteria)} instead."
         )
-    return MountainDetector([make_criterion(one) for one in criteria])
+    return MountainDetector(
+        [
+            one
+            if isinstance(one, Criterion)
+            else made_from_json("criterion", one, _CRITERIA, StructureError)
+            for one in criteria
+        ]
+    )
