@@ -32,11 +32,13 @@ def measure(data: DataSet, method: Method, seeds: int, work: Path) -> bool:
     """Measure a method with the missing seeds; return whether there were any."""
     folder = folder_of(work, data, method)
     missing = [seed for seed in range(seeds) if not (folder / f"{seed}.json").exists()]
-    for seed, measured in method.run(data, missing, folder) if missing else ():
-        save(folder, data, seed, measured)
-        means = json.loads((folder / f"{seed}.json").read_text())["coverage"]
-        shown = " ".join(f"{mark}: {share:.3f}" for mark, share in means.items())
-        print(f"{data.name}, {method.name}, seed {seed}: {shown}", flush=True)
+    together = [missing] if data.is_compiled and missing else [[seed] for seed in missing]
+    for some in together:
+        for seed, measured in method.run(data, some, folder):
+            save(folder, data, seed, measured)
+            means = json.loads((folder / f"{seed}.json").read_text())["coverage"]
+            shown = " ".join(f"{mark}: {share:.3f}" for mark, share in means.items())
+            print(f"{data.name}, {method.name}, seed {seed}: {shown}", flush=True)
     return bool(missing)
 
 
@@ -56,6 +58,7 @@ def main() -> None:
     for data in data_sets:
         for method in METHODS:
             wanted = data.name in given.data and method.name in given.only
+            wanted = wanted and (data.is_foreign or not method.for_foreign)
             if wanted and measure(data, method, given.seeds, given.work):
                 content = collect(given.work, data_sets, earlier)
                 save_result("generalists", content, given.out, code=STUDY_CODE)

@@ -510,6 +510,7 @@ TABLES: dict[str, Callable[[], str]] = {
     "first": _compared(comparison.first_table),
     "generalists": _compared(comparison.data_tables),
     "generalists-lead": _compared(comparison.lead_table),
+    "generalists-kept-lead": _compared(comparison.kept_lead_table),
     "regions": regions_table,
     "distillation": distillation_table,
     "identification": identification_table,

@@ -2,18 +2,24 @@
 
 from __future__ import annotations
 
+from abc import abstractmethod
 from collections.abc import Sequence
 
 import jax.numpy as jnp
 
 from sdmbtl.policies import Policy
-from sdmbtl.training import TrainingJob
+from sdmbtl.training import Trainer, TrainingJob
+from sdmbtl.training.ppo.gymnasium_env import GymnasiumPPO
 from sdmbtl.training.ppo.jax_env import JaxEnvPPO
+from sdmbtl.training.ppo.settings import PPOSettings
 
 
-class LongRuns(JaxEnvPPO):
-    """Batched PPO that also gives the policies with which shorter runs would have ended."""
+class LongRuns(Trainer):
+    """PPO that also gives the policies with which shorter runs would have ended."""
 
+    ppo_settings: PPOSettings
+
+    @abstractmethod
     def policies_after(
         self, jobs: Sequence[TrainingJob], steps: Sequence[int]
     ) -> list[list[Policy]]:
@@ -30,11 +36,23 @@ class LongRuns(JaxEnvPPO):
         Raises:
             ValueError: If the learning rate depends on the length of the run.
         """
-        settings = self.ppo_settings
-        if settings.anneal_lr:
+
+    def _ends(self, steps: Sequence[int], every: int = 1) -> list[int]:
+        """Iterations after which the runs end: multiples of a number."""
+        if self.ppo_settings.anneal_lr:
             raise ValueError("With a falling learning rate each length needs a separate run.")
-        every = settings.eval_every
-        ends = [-(-settings.num_iterations(n) // every) * every for n in steps]
+        return [-(-self.ppo_settings.num_iterations(n) // every) * every for n in steps]
+
+
+class JaxLongRuns(LongRuns, JaxEnvPPO):
+    """Of environments that are compiled: the jobs are trained side by side."""
+
+    def policies_after(
+        self, jobs: Sequence[TrainingJob], steps: Sequence[int]
+    ) -> list[list[Policy]]:
+        """Return for each number of steps the best policy of each job so far."""
+        every = self.ppo_settings.eval_every
+        ends = self._ends(steps, every)
         tasks = self._stacked_tasks(jobs)
         begin = [self.form.begin(job) for job in jobs]
         states = self._ppo.start(tasks, [job.seed for job in jobs], begin)
@@ -49,4 +67,32 @@ class LongRuns(JaxEnvPPO):
                         for i, job in enumerate(jobs)
                     ]
                 )
+        return found
+
+
+class GymnasiumLongRuns(LongRuns, GymnasiumPPO):
+    """Of environments that are stepped by Python: one job after another."""
+
+    def policies_after(
+        self, jobs: Sequence[TrainingJob], steps: Sequence[int]
+    ) -> list[list[Policy]]:
+        """Return for each number of steps the best policy of each job so far."""
+        ends = self._ends(steps)
+        of_jobs = [self._policies_of(job, ends) for job in jobs]
+        return [list(policies) for policies in zip(*of_jobs, strict=True)]
+
+    def _policies_of(self, job: TrainingJob, ends: Sequence[int]) -> list[Policy]:
+        state, slots = self.begin(job), self.open_slots(job)
+        found: list[Policy] = []
+        try:
+            slots.start(state.env_states)
+            while state.iteration < ends[-1]:
+                self.iterate(state, slots, job, ends[-1])
+                if state.iteration in ends or state.iteration % self.ppo_settings.eval_every == 0:
+                    self._add_to_curve(state, job)
+                if state.iteration in ends:
+                    assert state.best.policy is not None  # noqa: S101 (it was just added)
+                    found.append(state.best.policy)
+        finally:
+            slots.close()
         return found

@@ -21,11 +21,6 @@ from sdmbtl.training import Trainer
 Floats = NDArray[np.float64]
 Numbers = NDArray[np.intp]
 
-#: New episodes on each target that are reported.
-EPISODES = 10
-#: Fewer contexts than this are filled up: each number of episodes is compiled by itself.
-FEWEST_CONTEXTS = 102
-
 
 @dataclass(frozen=True)
 class Measured:
@@ -41,14 +36,26 @@ class Measured:
     notes: dict[str, Any] = field(default_factory=dict)
 
 
-def mean_returns(
-    trainer: Trainer, policy: Policy, contexts: Floats, seed: int, key: str, *numbers: int
+def new_returns(
+    data: DataSet, trainer: Trainer, policy: Policy, seed: int, only: Numbers | None = None
 ) -> Floats:
-    """(n,) mean returns of a policy in episodes of their own for each key."""
-    filled = np.resize(contexts, (max(len(contexts), FEWEST_CONTEXTS), contexts.shape[1]))
-    episodes = derived_seed(seed, key, *numbers)
-    returns = trainer.evaluate(policy, filled, episodes=EPISODES, seed=episodes).complete()
-    return np.asarray(returns.mean(axis=1)[: len(contexts)])
+    """(N,) mean returns of a policy in new episodes, which are the same for all policies.
+
+    Args:
+        data: The data set.
+        trainer: What plays the episodes.
+        policy: The policy.
+        seed: Root of the episodes.
+        only: Targets to play on; NaN on all others.
+    """
+    played = trainer.evaluate(
+        policy,
+        data.space.targets,
+        episodes=data.episodes,
+        seed=derived_seed(seed, "new episodes"),
+        only=None if only is None else only.tolist(),
+    )
+    return np.asarray(played.complete().mean(axis=1))
 
 
 def fresh_rows(
@@ -67,15 +74,12 @@ def fresh_rows(
         chosen: For each mark the (N,) number of the policy of each target.
         seed: Root of the episodes.
     """
-    targets = data.space.targets
-    fresh = np.full((len(policies), len(targets)), np.nan)
+    fresh = np.full((len(policies), len(data.space)), np.nan)
     for number, policy in enumerate(policies):
         needed = np.any([by_target == number for by_target in chosen.values()], axis=0)
         if needed.any():
-            fresh[number, needed] = mean_returns(
-                trainer, policy, targets[needed], seed, "fresh", number
-            )
-    return {mark: fresh[best, np.arange(len(targets))] for mark, best in chosen.items()}
+            fresh[number] = new_returns(data, trainer, policy, seed, np.flatnonzero(needed))
+    return {mark: fresh[best, np.arange(len(data.space))] for mark, best in chosen.items()}
 
 
 def save(folder: Path, data: DataSet, seed: int, measured: Measured) -> None:
@@ -90,6 +94,7 @@ def save(folder: Path, data: DataSet, seed: int, measured: Measured) -> None:
     summary = {
         "coverage": {str(mark): float(row.mean()) for mark, row in shares.items()},
         "worst_tenth": {str(mark): worst_tenth(row) for mark, row in shares.items()},
+        "episodes": data.episodes,
         **measured.notes,
     }
     write_atomically(folder / f"{seed}.json", json.dumps(summary).encode())

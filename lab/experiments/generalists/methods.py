@@ -9,15 +9,15 @@ from typing import NamedTuple
 
 import numpy as np
 
-from generalists.data_sets import MARKS, DataSet
+from generalists.data_sets import DataSet
 from generalists.long_runs import LongRuns
-from generalists.measuring import Floats, Measured, fresh_rows, mean_returns
+from generalists.measuring import Floats, Measured, fresh_rows, new_returns
 from sdmbtl.policies import Policy
 from sdmbtl.seeds import derived_seed, seed_sequence
 from sdmbtl.selectors import TrainingRun
 from sdmbtl.selectors.history import History
 from sdmbtl.studies import Study
-from sdmbtl.training import TrainingJob
+from sdmbtl.training import TrainingJob, make_trainer
 
 #: Contexts that one policy for the whole space is trained on.
 WHOLE = 256
@@ -49,23 +49,23 @@ def _one_policy(data: DataSet, seeds: Sequence[int], key: str, *, sees_context: 
         )
         for seed in seeds
     ]
-    at_marks = trainer.policies_after(jobs, [mark * data.unit for mark in MARKS])
+    at_marks = trainer.policies_after(jobs, [mark * data.unit for mark in data.marks])
     for number, seed in enumerate(seeds):
         rows = {
-            mark: mean_returns(trainer, policies[number], data.space.targets, seed, "fresh", mark)
-            for mark, policies in zip(MARKS, at_marks, strict=True)
+            mark: new_returns(data, trainer, policies[number], seed)
+            for mark, policies in zip(data.marks, at_marks, strict=True)
         }
         yield seed, Measured(rows)
 
 
 def prioritised(data: DataSet, seeds: Sequence[int], _: Path) -> Results:
     """One policy, continued on contexts of which half are those where most is missing."""
-    trainer, targets = data.trainer(chunk=len(seeds)), data.space.targets
+    trainer = data.trainer(chunk=len(seeds))
     every = trainer.ppo_settings.eval_every * trainer.ppo_settings.batch_size
     steps = -(-data.unit // (SEGMENTS * every)) * every
     policies: list[Policy | None] = [None for _ in seeds]
     rows: list[dict[int, Floats]] = [{} for _ in seeds]
-    for segment in range(1, SEGMENTS * max(MARKS) + 1):
+    for segment in range(1, SEGMENTS * max(data.marks) + 1):
         jobs = [
             TrainingJob(
                 _prioritised_contexts(data, trainer, policy, seed, segment),
@@ -77,10 +77,10 @@ def prioritised(data: DataSet, seeds: Sequence[int], _: Path) -> Results:
         ]
         policies = [training.policy for training in trainer.train(jobs)]
         mark, rest = divmod(segment, SEGMENTS)
-        if rest == 0 and mark in MARKS:
+        if rest == 0 and mark in data.marks:
             for row, policy, seed in zip(rows, policies, seeds, strict=True):
                 if policy is not None:
-                    row[mark] = mean_returns(trainer, policy, targets, seed, "fresh", mark)
+                    row[mark] = new_returns(data, trainer, policy, seed)
     yield from ((seed, Measured(row)) for seed, row in zip(seeds, rows, strict=True))
 
 
@@ -91,8 +91,36 @@ def _prioritised_contexts(
     rng, space = _rng(seed, "prioritised", segment), data.space
     returns = None
     if policy is not None:
-        returns = mean_returns(trainer, policy, space.targets, seed, "scored", segment)
+        returns = trainer.evaluate(
+            policy,
+            space.targets,
+            episodes=data.scoring_episodes,
+            seed=derived_seed(seed, "scored", segment),
+        ).returns.mean(axis=1)
     return space.draw(space.whole(), WHOLE, rng, returns)
+
+
+def plain_sb3(data: DataSet, seeds: Sequence[int], _: Path) -> Results:
+    """PPO of stable-baselines3 with its defaults, on the contexts of the generalist."""
+    import stable_baselines3
+
+    from sdmbtl.policies.sb3 import SB3Policy
+    from sdmbtl.training.sb3 import OneContextEachEpisode
+
+    space, trainer = data.space, make_trainer("sb3", data.family, data.space)
+    for seed in seeds:
+        drawn = space.draw(space.whole(), WHOLE, _rng(seed, "generalist"))
+        contexts = [space.context(vector) for vector in drawn]
+        made = data.family.make(contexts[0])
+        env = OneContextEachEpisode(made, contexts, _rng(seed, "plain sb3"))
+        number = derived_seed(seed, "plain sb3")
+        model = stable_baselines3.PPO("MlpPolicy", env, seed=number % 2**32, device="cpu")
+        rows = {}
+        for mark in data.marks:
+            missing = mark * data.unit - model.num_timesteps
+            model.learn(missing, reset_num_timesteps=False)
+            rows[mark] = new_returns(data, trainer, SB3Policy.from_model(model), seed)
+        yield seed, Measured(rows)
 
 
 def generalist_first(data: DataSet, seeds: Sequence[int], work: Path) -> Results:
@@ -101,13 +129,13 @@ def generalist_first(data: DataSet, seeds: Sequence[int], work: Path) -> Results
         begun = time.monotonic()
         study = Study.open(
             work / f"study-{seed}",
-            data.environment,
+            data.family,
             space=data.space,
             trainer="ppo",
             trainer_options=data.options,
             seed=seed,
         )
-        ended = study.run(total_steps=max(MARKS) * data.unit)
+        ended = study.run(total_steps=max(data.marks) * data.unit, eval_processes=1)
         yield seed, _measured_study(data, study, ended, time.monotonic() - begun)
 
 
@@ -116,7 +144,7 @@ def _measured_study(data: DataSet, study: Study, ended: str, seconds: float) -> 
     runs = [trial.run or TrainingRun() for trial in finished]
     steps = [(run.steps or 0) + run.evaluation_steps for run in runs]
     random = study.random_actions
-    members = affordable([steps[0] + (random.steps if random else 0), *steps[1:]], data.unit)
+    members = affordable([steps[0] + (random.steps if random else 0), *steps[1:]], data)
     portfolio = study.portfolio()
     policies = [portfolio.policy(trial.id) for trial in finished]
     chosen = {}
@@ -130,10 +158,10 @@ def _measured_study(data: DataSet, study: Study, ended: str, seconds: float) -> 
     return Measured(rows, {**notes, "study_seconds": round(seconds, 1)})
 
 
-def affordable(steps: Sequence[int], unit: int) -> dict[int, range]:
+def affordable(steps: Sequence[int], data: DataSet) -> dict[int, range]:
     """For each mark the policies that there are when this many units are spent, if any."""
     spent = np.cumsum(steps)
-    numbers = {mark: int((spent <= mark * unit).sum()) for mark in MARKS}
+    numbers = {mark: int((spent <= mark * data.unit).sum()) for mark in data.marks}
     return {mark: range(number) for mark, number in numbers.items() if number}
 
 
@@ -148,11 +176,13 @@ class Method(NamedTuple):
         name: Name in the result.
         run: What trains and measures it.
         keyed: Whether results of other code do not count.
+        for_foreign: Whether it is measured on foreign environments only.
     """
 
     name: str
     run: Run
     keyed: bool = False
+    for_foreign: bool = False
 
 
 #: What takes least time first.
@@ -160,5 +190,6 @@ METHODS = (
     Method("generalist", generalist),
     Method("multi-task", multi_task),
     Method("prioritised", prioritised),
+    Method("plain-sb3", plain_sb3, for_foreign=True),
     Method("generalist-first", generalist_first, keyed=True),
 )

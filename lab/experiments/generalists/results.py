@@ -12,7 +12,7 @@ import numpy as np
 
 from experiment import STUDY_CODE
 from generalists.data_sets import MARKS, DataSet
-from generalists.measuring import EPISODES, Floats, load_rows
+from generalists.measuring import Floats, load_rows
 from generalists.methods import METHODS, Method
 from sdmbtl_lab.fingerprint import code_fingerprint
 
@@ -37,9 +37,10 @@ def collect(work: Path, data_sets: Sequence[DataSet], earlier: Mapping[str, Any]
             with as many seeds; the share of targets near the best is not known then.
     """
     same_code = earlier.get("code") == code_fingerprint(*STUDY_CODE)
-    measured = {data.name: _of_data_set(work, data) for data in data_sets}
+    known = earlier.get("data", {})
+    measured = {d.name: _of_data_set(work, d, known.get(d.name, {})) for d in data_sets}
     for name, found in measured.items():
-        before = earlier.get("data", {}).get(name, {}).get("methods", {})
+        before = known.get(name, {}).get("methods", {})
         for method in METHODS:
             counts = method.name in before and (same_code or not method.keyed)
             if counts and len(before[method.name]) > len(found["methods"].get(method.name, {})):
@@ -49,13 +50,13 @@ def collect(work: Path, data_sets: Sequence[DataSet], earlier: Mapping[str, Any]
                         seed.pop("near_best", None)
     return {
         "marks": list(MARKS),
-        "episodes": EPISODES,
         "near": NEAR,
         "data": {name: found for name, found in measured.items() if found["methods"]},
     }
 
 
-def _of_data_set(work: Path, data: DataSet) -> dict[str, Any]:
+def _of_data_set(work: Path, data: DataSet, earlier: Mapping[str, Any]) -> dict[str, Any]:
+    """Gather what was measured; the environments are made only if there is something."""
     found: dict[str, dict[str, Any]] = {}
     rows: dict[str, dict[str, dict[str, Floats]]] = {}
     for method in METHODS:
@@ -66,6 +67,8 @@ def _of_data_set(work: Path, data: DataSet) -> dict[str, Any]:
     for seed, of_methods in rows.items():
         for name, shares in near_best(of_methods).items():
             found[name][seed]["near_best"] = shares
+    if not found:
+        return {**earlier, "methods": {}}
     return {
         "targets": len(data.space),
         "unit": data.unit,

@@ -71,6 +71,19 @@ def test_the_lead_is_over_the_best_baseline_at_that_mark():
     assert BOTH.lead("second", 12) == Estimate(pytest.approx(-0.14), 0.0)
 
 
+def test_baselines_that_keep_their_best_policy_never_fall():
+    falling = measured(
+        **{
+            OURS: {2: [0.8, 0.9], 4: [0.7, 0.9]},
+            "generalist": {2: [0.6, 0.7], 4: [0.5, 0.9]},
+        }
+    )
+    found = compared(first=falling).keep_best()
+    assert found.values("first", "generalist", 4) == [0.6, 0.9]
+    assert found.values("first", OURS, 4) == [0.7, 0.9], "a study chooses by its own evaluations"
+    assert found.lead("first", 4).mean == pytest.approx(0.05)
+
+
 def test_units_needed_for_what_the_best_baseline_has_in_the_end():
     assert BOTH.units_needed("first") == 4
     assert BOTH.units_needed("second") is None
@@ -84,7 +97,7 @@ def test_the_first_table_shows_data_sets_side_by_side():
     assert lines[0] == heads
     ours = found.estimate("Pendulum", comparison.OURS, end)
     assert f"{100 * ours.mean:.1f} ± {100 * ours.half_width:.1f}" in lines[2]
-    assert len(lines) == 2 + len(comparison.TITLES)
+    assert len(lines) == 2 + len(comparison.FIRST_TITLES)
 
 
 def test_tables():

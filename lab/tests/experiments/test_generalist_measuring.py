@@ -1,6 +1,7 @@
 """Methods trained side by side, their measurements and files."""
 
 import json
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -8,9 +9,10 @@ import pytest
 import against_generalists
 from generalists import measuring, methods, results
 from generalists.data_sets import DataSet
-from generalists.long_runs import LongRuns
+from generalists.long_runs import GymnasiumLongRuns, JaxLongRuns
 from generalists.measuring import Measured
 from generalists.methods import Method
+from sdmbtl.contexts import ContextSpace
 from sdmbtl.environments import make_family
 from sdmbtl.training import Evaluation, TrainingJob
 
@@ -25,10 +27,11 @@ class NumberedTrainer:
     def __init__(self):
         self.calls = []
 
-    def evaluate(self, policy, contexts, *, episodes, seed):
-        self.calls.append((policy, seed, len(contexts)))
-        targets = np.array([DATA.space.find(c) for c in contexts])
-        return Evaluation(np.repeat((policy + targets / 1000)[:, None], episodes, axis=1))
+    def evaluate(self, policy, contexts, *, episodes, seed, only):
+        self.calls.append((policy, seed, len(only)))
+        returns = np.full((len(contexts), episodes), np.nan)
+        returns[only] = (policy + np.array(only) / 1000)[:, None]
+        return Evaluation(returns)
 
 
 def test_targets_get_the_policy_that_is_chosen_for_them():
@@ -44,12 +47,12 @@ def test_targets_get_the_policy_that_is_chosen_for_them():
     np.testing.assert_allclose(rows[2], np.where(i < 100, 20, 10) + i / 1000)
     best = np.select([i < 100, i < 110], [20, 30], 10)
     np.testing.assert_allclose(rows[3], best + i / 1000)
-    assert [n for _, _, n in trainer.calls] == [512, 102, 102], "only those that are needed"
-    assert len({seed for _, seed, _ in trainer.calls}) == 3
+    assert [n for _, _, n in trainer.calls] == [512, 100, 10], "only those that are needed"
+    assert len({seed for _, seed, _ in trainer.calls}) == 1, "all play the same episodes"
 
 
 def test_what_can_be_paid_at_each_mark():
-    found = methods.affordable([200, 50, 50, 600, 900], unit=100)
+    found = methods.affordable([200, 50, 50, 600, 900], replace(DATA, steps=100))
     assert {mark: len(some) for mark, some in found.items()} == {
         2: 1,
         3: 3,
@@ -60,11 +63,25 @@ def test_what_can_be_paid_at_each_mark():
     }
 
 
+def test_shorter_runs_of_gymnasium_are_the_beginning_of_longer_ones():
+    space = ContextSpace(gravity=[5.0, 10.0])
+    family = make_family("gym:Pendulum-v1", space=space, dimensions={"gravity": "g"})
+    trainer = GymnasiumLongRuns(family, space, hidden_sizes=(4,), eval_every=2, **SMALL)
+    jobs = [TrainingJob(space.targets, seed) for seed in (1, 2)]
+    short, long = trainer.policies_after(jobs, [64 * 3, 64 * 4])
+    for steps, policies in ((64 * 3, short), (64 * 4, long)):
+        for policy, job in zip(policies, jobs, strict=True):
+            (again,) = trainer.train([TrainingJob(job.contexts, job.seed, steps=steps)])
+            for ours, theirs in zip(policy.weights, again.policy.weights, strict=True):
+                np.testing.assert_array_equal(ours, theirs)
+    assert not np.array_equal(short[0].weights[0], long[0].weights[0])
+
+
 @pytest.mark.slow
 def test_shorter_runs_are_the_beginning_of_longer_ones():
     family = make_family("CartPole")
     space = family.space("wide")
-    trainer = LongRuns(family, space, hidden_sizes=(4,), eval_every=2, **SMALL)
+    trainer = JaxLongRuns(family, space, hidden_sizes=(4,), eval_every=2, **SMALL)
     jobs = [TrainingJob(space.targets[:3], seed) for seed in (1, 2)]
     short, long = trainer.policies_after(jobs, [64 * 2, 64 * 6])
     for steps, policies in ((64 * 2, short), (64 * 6, long)):
@@ -74,8 +91,8 @@ def test_shorter_runs_are_the_beginning_of_longer_ones():
                 np.testing.assert_array_equal(ours, theirs)
     assert not np.array_equal(short[0].weights[0], long[0].weights[0])
     assert not np.array_equal(long[0].weights[0], long[1].weights[0])
-    annealed = LongRuns(family, space, hidden_sizes=(4,), anneal_lr=True, **SMALL)
-    with pytest.raises(ValueError, match="a run of its own"):
+    annealed = JaxLongRuns(family, space, hidden_sizes=(4,), anneal_lr=True, **SMALL)
+    with pytest.raises(ValueError, match="a separate run"):
         annealed.policies_after(jobs, [64])
 
 
@@ -154,3 +171,26 @@ def test_near_the_best_of_all_methods():
         "b": {"1": np.array([0.84, 0.1])},
     }
     assert results.near_best(rows) == {"a": {"1": 0.5, "2": 1.0}, "b": {"1": 0.5}}
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("method", methods.METHODS, ids=lambda method: method.name)
+def test_every_method_measures_an_environment_that_python_steps(method, tmp_path):
+    data = DataSet(
+        "Small Pendulum",
+        "gym:Pendulum-v1",
+        own_space=ContextSpace(gravity=[5.0, 10.0, 15.0]),
+        arguments={"dimensions": {"gravity": "g"}},
+        steps=4096,
+        own_range=(-2000.0, 0.0),
+        marks=(1, 2),
+        episodes=1,
+        scoring_episodes=1,
+        is_foreign=True,
+    )
+    assert not data.is_compiled
+    assert against_generalists.measure(data, method, 1, tmp_path)
+    found = results.collect(tmp_path, [data], {})["data"][data.name]["methods"][method.name]["0"]
+    assert set(found["coverage"]) <= {"1", "2"}
+    assert 0 < found["coverage"]["2"] < 1
+    assert not against_generalists.measure(data, method, 1, tmp_path)
