@@ -253,7 +253,7 @@ def take_snapshot(study: Study) -> StudySnapshot:
         ids = [t.id for t in study.trials if t.row is not None]
         highest = float(means.max())
         single = Level(highest, study.share(highest), ids[int(means.argmax())])
-    randomly = None if random is None else random.mean(space)
+    by_chance = None if random is None else random.mean(space)
     return StudySnapshot(
         path=str(study.path),
         environment=family.get("name"),
@@ -277,7 +277,7 @@ def take_snapshot(study: Study) -> StudySnapshot:
         objective_level=objective_level,
         gaps=find_gaps(space, best, range_so_far),
         best_single=single,
-        random_actions=None if randomly is None else Level(randomly, study.share(randomly)),
+        random_actions=None if by_chance is None else Level(by_chance, study.share(by_chance)),
         networks=recorded_networks(study.files.root),
         baselines=recorded_baselines(study.files.root),
         return_range=known,
