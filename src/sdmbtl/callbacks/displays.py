@@ -38,7 +38,7 @@ class LineDisplay:
     ) -> None:
         self._progress, self._write, self._every = progress, write, every
         self._ended = threading.Event()
-        # A thread of its own: a long evaluation or compilation may report nothing for minutes.
+        # Another thread: a long evaluation or compilation may report nothing for minutes.
         self._thread = threading.Thread(target=self._write_now_and_then, daemon=True)
 
     def __enter__(self) -> Self:

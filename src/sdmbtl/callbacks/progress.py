@@ -105,7 +105,7 @@ class RunProgress:
         return self._begin(self.event.trial, f" and {more} more" if more else "")
 
     def activity(self) -> str:
-        """Say what is done with the policy in progress."""
+        """Describe the stage of the policy in progress."""
         event = self.event
         if event is None:
             return "choosing a context"

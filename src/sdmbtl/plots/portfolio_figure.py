@@ -1,6 +1,6 @@
 """One figure of a portfolio: the best policy for each context, and the coverage.
 
-Everything is drawn on figures of its own, never through pyplot: nothing global is changed.
+Everything is drawn on new figures, never through pyplot: nothing global is changed.
 """
 
 from __future__ import annotations
