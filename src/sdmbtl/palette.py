@@ -1,4 +1,4 @@
-"""One permanent colour for each policy, the same in every figure and on the page."""
+"""Colours of figures and of the page: one permanent colour for each policy, the same everywhere."""
 
 from __future__ import annotations
 
@@ -6,6 +6,13 @@ from __future__ import annotations
 COLOURS = ("#005ba8", "#eaa010", "#469b6b", "#c36de0", "#66d7df", "#b74006")
 #: Greys of all further policies; neighbours differ.
 GREYS = ("#6f6f6f", "#a0a0a0", "#c9c9c9")
+#: Colours of the lines of several methods, in order.
+LINES = (*COLOURS, *GREYS)
+#: Single colours of figures; the first three are of Okabe and Ito's set.
+BLUE, ORANGE, GREEN = "#0072B2", "#D55E00", "#009E73"
+GREY, LIGHT, BLACK = "#8a8a8a", "#dddddd", "#000000"
+#: The map from low to high returns.
+MAP = "cividis"
 
 
 def policy_colour(number: int) -> str:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import platform
 import sys
 from collections.abc import Iterable
+from contextlib import suppress
 from functools import cache
 from importlib.metadata import PackageNotFoundError, version
 
@@ -14,6 +15,8 @@ TRAINING = (
     *("gymnasium", "jax", "jaxlib", "optax", "stable-baselines3", "torch"),
     *("box2d", "mujoco", "libsumo"),
 )
+#: Reading a version takes longer than a record of a study.
+_version = cache(version)
 
 
 def in_notebook() -> bool:
@@ -25,14 +28,7 @@ def in_notebook() -> bool:
 def versions(packages: Iterable[str] = CORE, *, python: bool = True) -> dict[str, str]:
     """Return the versions of those packages that are installed, and of Python."""
     found = {"python": platform.python_version()} if python else {}
-    found |= {name: at for name in packages if (at := _installed(name)) is not None}
+    for name in packages:
+        with suppress(PackageNotFoundError):
+            found[name] = _version(name)
     return found
-
-
-@cache
-def _installed(package: str) -> str | None:
-    """Return the version of a package; reading it takes longer than a record of a study."""
-    try:
-        return version(package)
-    except PackageNotFoundError:
-        return None

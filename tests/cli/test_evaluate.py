@@ -19,7 +19,7 @@ def test_evaluate_on_the_targets(command, trained):
     assert result["covered"]["coverage"] == pytest.approx(result["coverage"])
     assert result["covered"]["worst_tenth"] == pytest.approx(min(means) / 500), "one of 8"
     text = command("evaluate", path, "--episodes", 3).stdout
-    assert "3 new episodes on each of 8 targets" in text
+    assert "3 new episodes on each of 8 tasks" in text
     assert "Worst contexts:" in text
     other = command.json("evaluate", path, "--episodes", 3, "--seed", 5)
     assert other["by_context"] != result["by_context"]
@@ -35,7 +35,7 @@ def test_evaluate_between_the_targets(command, trained):
     # Even on a logarithmic scale: about half lie below the geometric mean of 0.1 and 2.
     assert sum(c["length"] < 0.2**0.5 for c in contexts) == pytest.approx(32, abs=4)
     text = command("evaluate", path, "--samples", 1, "--episodes", 1).stdout
-    assert "1 new episode on each of 1 contexts between the targets" in text
+    assert "1 new episode on each of 1 contexts between the tasks" in text
 
 
 def test_several_splits_are_a_table(command, trained):

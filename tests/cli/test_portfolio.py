@@ -18,11 +18,11 @@ CONTEXT = json.dumps({"length": 0.7, "masscart": 1.0, "masspole": 0.1})
 
 def test_description(command, trained):
     text = command("portfolio", trained[0]).stdout
-    assert text.startswith("3 policies, 8 targets: expected coverage ")
+    assert text.startswith("3 policies, 8 tasks: expected coverage ")
     data = command.json("portfolio", trained[0])
     assert [policy["id"] for policy in data["by_policy"]] == [0, 1, 2]
     assert sum(policy["targets"] for policy in data["by_policy"]) == 8
-    assert data["coverage"] == pytest.approx(data["expected_return"] / 500)
+    assert data["expected_coverage"] == pytest.approx(data["expected_return"] / 500)
 
 
 def test_dimensions_that_are_left_out_are_in_the_middle(command, trained):

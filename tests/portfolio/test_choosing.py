@@ -39,7 +39,7 @@ class TestOnTargets:
         choice = portfolio.choose([2])
         assert choice.policy == 1
         assert choice.uncertainty == pytest.approx(1 / math.sqrt(200), rel=0.2)
-        assert choice.reason.endswith("with 200 episodes on this target.")
+        assert choice.reason.endswith("with 200 episodes on this task.")
 
     def test_ties_go_to_the_lowest_id(self):
         rows = [[1.0, 5.0, 2.0, 0.1]] * 3
@@ -72,7 +72,7 @@ class TestOnTargets:
         assert (choice.policy, choice.is_target) == (0, True)
         assert 1.0 < choice.expected_return < 3.0
         assert choice.uncertainty > portfolio.choose([0]).uncertainty
-        assert choice.reason.endswith("predicted from 3 episodes on targets.")
+        assert choice.reason.endswith("predicted from 3 episodes on tasks.")
 
 
 def drawn_from_the_model(seed, length, change, noise, episodes, played):
@@ -127,7 +127,7 @@ class TestBetweenTargets:
         assert 20.0 < choice.expected_return < 30.0
         assert choice.uncertainty > portfolio.choose([2]).uncertainty
         assert choice.reason == (
-            "Highest expected return of 2 policies, predicted from 20 episodes on targets."
+            "Highest expected return of 2 policies, predicted from 20 episodes on tasks."
         )
 
     @given(st.integers(0, 10**6), st.floats(0, 4), st.floats(10, 30), st.sampled_from([0.0, 0.3]))

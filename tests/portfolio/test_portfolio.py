@@ -96,13 +96,13 @@ class TestCoverage:
         portfolio = on_line(
             *(np.repeat([row], 500, axis=0).T for row in rows), return_range=(-2, 8)
         )
-        summary = "3 policies, 4 targets: expected coverage 55.0 %, mean return 3.5"
+        summary = "3 policies, 4 tasks: expected coverage 55.0 % in new episodes, mean return 3.5"
         assert repr(portfolio) == f"Portfolio({summary})"
         assert portfolio.describe().splitlines() == [
             summary,
-            "policy 0, trained on a=0: 2 targets, mean return 4.5",
-            "policy 1, trained on a=0: 2 targets, mean return 2.5",
-            "policy 2, trained on a=0: serves no target: others are better everywhere",
+            "policy 0, trained on a=0: 2 tasks, mean return 4.5",
+            "policy 1, trained on a=0: 2 tasks, mean return 2.5",
+            "policy 2, trained on a=0: serves no task: others are better everywhere",
         ]
         assert portfolio.table()[:2] == [
             {"id": number, "targets": 2, "mean_return": pytest.approx(mean, abs=1e-3)}

@@ -87,8 +87,13 @@ def test_the_policy_in_training_is_shown_while_a_process_works(server, study):
         assert "200 steps/s" in page
         assert f'"policy":{trial.id},"share":0.25' in page
         assert '"curve":[[10,7.5]]' in page
+        shown = (study.path / LIVE_FILE).read_text()
         (study.path / LIVE_FILE).write_text('{"policy": 0, "curve": "of somebody else"}')
         assert 'class="now"' not in ask(server)[2]
+        (study.path / "elsewhere.json").write_text(shown)
+        (study.path / LIVE_FILE).unlink()
+        (study.path / LIVE_FILE).symlink_to("elsewhere.json")
+        assert 'class="now"' not in ask(server)[2], "links are not followed"
     assert not (study.path / LIVE_FILE).exists()
 
 

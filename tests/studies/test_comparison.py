@@ -71,7 +71,7 @@ def test_the_command_prints_draws_and_gives_json(methods, tmp_path):
     words = ["compare", str(methods / "good"), str(methods / "bad")]
     done = CliRunner().invoke(app, [*words, "-o", str(tmp_path / "figure.png")])
     assert done.exit_code == 0, done.output
-    assert "Coverage of 4 targets, mean and 95 % interval over studies:" in done.output
+    assert "Coverage of 4 tasks, mean and 95 % interval over studies:" in done.output
     assert "good against bad at 3 policies" in done.output
     assert (tmp_path / "figure.png").stat().st_size > 10_000
     data = json.loads(CliRunner().invoke(app, [*words, "--json"]).stdout)

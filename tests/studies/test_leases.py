@@ -163,6 +163,13 @@ def test_a_renewed_lease_holds(study, clock):
     assert not study.renew(asked, token), "it is somebody else's"
 
 
+def test_a_lease_that_another_process_took_is_known(study):
+    asked = Study.open(study.path).ask(lease=60.0)
+    assert study.lease_of(asked.id) == 1
+    with pytest.raises(UnknownTrialError):
+        study.lease_of(7)
+
+
 def test_what_is_asked_without_a_lease_is_never_given_again(study, clock):
     asked = study.ask()
     assert study.lease_of(asked) is None

@@ -2,14 +2,16 @@
 
 import os
 import signal
+import time
 from collections import Counter
 from concurrent.futures import Future
 from pathlib import Path
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
 from small_study import REGIONS, open_small, outcome
-from stand_ins import evaluate, make_study, train_one
+from stand_ins import evaluate, make_study, run_quickly, train_one
 
 from sdmbtl.errors import (
     BusyError,
@@ -19,9 +21,11 @@ from sdmbtl.errors import (
     WorkerLostError,
 )
 from sdmbtl.execution import Executor, ProcessExecutor
-from sdmbtl.studies import Study, leases
+from sdmbtl.studies import Study, leases, loop
+from sdmbtl.studies import study as study_module
 from sdmbtl.studies.doctor import examine
 from sdmbtl.studies.leases import LeaseKeeper
+from sdmbtl.studies.stopping import STOP_RULES, STOPPED, StopRule
 from sdmbtl.training import Failure
 
 HERE = Path(__file__).parent
@@ -410,8 +414,30 @@ def test_a_generalist_is_waited_for_only_by_what_starts_from_it(tmp_path):
 )
 def test_wrong_keywords_are_refused(tmp_path, options, text):
     study = make_study(tmp_path / "study")
+    with study.store.transaction():
+        study.store.set_fact(STOPPED, "by an earlier run")
     with pytest.raises((StudyError, ExecutorError), match=text):
         study.run(1, **options)
+    facts = study.store.facts()
+    assert facts[STOPPED] == "by an earlier run", "a refused run records nothing"
+    assert STOP_RULES not in facts
+
+
+def test_the_time_for_one_policy_begins_with_the_first_one(quick, monkeypatch):
+    passed, paces = [0.0], []
+
+    class Watch(StopRule):
+        def reason(self, standing):
+            paces.append(standing.seconds_per_policy)
+
+    def take_long(*_):
+        passed[0] = 1000.0
+
+    clock = SimpleNamespace(monotonic=lambda: time.monotonic() + passed[0], sleep=time.sleep)
+    monkeypatch.setattr(loop, "time", clock)
+    monkeypatch.setattr(study_module, "measure_random_actions", take_long)
+    run_quickly(quick, rules=[Watch()])
+    assert max(pace for pace in paces if pace is not None) < 1000 / 4
 
 
 def test_an_unknown_keyword_is_refused(tmp_path):

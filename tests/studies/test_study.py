@@ -955,9 +955,10 @@ def wandering_study(tmp_path, monkeypatch, line):
     return study
 
 
-def test_an_environment_may_change_the_directory(tmp_path, monkeypatch):
+def test_an_environment_may_change_the_directory(tmp_path, monkeypatch, caplog):
     study = wandering_study(tmp_path, monkeypatch, "os.chdir('/')")
     study.run(budget=1)
+    assert "callback" not in caplog.text, "all files are written where the study is"
     monkeypatch.chdir(tmp_path)
     assert Study.open("study").n_finished == 1
     assert examine(tmp_path / "study").healthy

@@ -9,7 +9,7 @@ from matplotlib.lines import Line2D
 from matplotlib.ticker import FixedLocator, MaxNLocator, NullLocator
 
 from generalists.comparison import OURS, Comparison
-from sdmbtl.plots.colours import BLUE, LIGHT, ORANGE
+from sdmbtl.palette import BLUE, LIGHT, ORANGE
 
 COLUMNS = 3
 SIZE = (10.0, 6.4)

@@ -94,14 +94,11 @@ def make_displays(
             f"'log_every' must be a number of seconds above 0, or None. Got {log_every!r} instead."
         )
     displays: list[Callback] = []
-
-    def progress_of_run() -> RunProgress:
-        return RunProgress(study, budget, time_limit)
-
+    progress_of_run = partial(RunProgress, study, budget, time_limit)
     if logger.isEnabledFor(logging.INFO):
         displays.append(LineDisplay(progress_of_run(), logger.info, log_every))
     is_shown = progress is True or (progress == "auto" and not displays)
-    displays.append(LiveFile(progress_of_run(), study.store.path.parent))
+    displays.append(LiveFile(progress_of_run(), study.files.root))
     if not is_shown:
         return displays
     if sys.stderr.isatty() and find_spec("rich") is not None:

@@ -82,14 +82,14 @@ class Event:
 Callback = Callable[[Event], None]
 
 
+@dataclass
 class Pace:
     """Steps per second of one training run, counted from its first report.
 
     What comes before that, a compilation or what an earlier process has done, does not count.
     """
 
-    def __init__(self) -> None:
-        self._first: tuple[int, float] | None = None
+    _first: tuple[int, float] | None = None
 
     def steps_per_second(self, steps: int) -> float:
         """Return the pace at a report of this many steps; NaN at the first one."""

@@ -5,8 +5,8 @@ from __future__ import annotations
 import json
 import math
 import time
+from contextlib import AbstractContextManager
 from pathlib import Path
-from typing import Any, Self
 
 from sdmbtl.callbacks.event import Event
 from sdmbtl.callbacks.progress import RunProgress
@@ -18,7 +18,7 @@ LIVE_FILE = "study.live.json"
 EVERY = 1.0
 
 
-class LiveFile:
+class LiveFile(AbstractContextManager["LiveFile"]):
     """Writes the progress of a run to a file, which ends with the run.
 
     Args:
@@ -30,9 +30,6 @@ class LiveFile:
         self._progress, self._path = progress, folder / LIVE_FILE
         self._curve: list[tuple[int, float]] = []
         self._stage, self._due = ("", -1), 0.0
-
-    def __enter__(self) -> Self:
-        return self
 
     def __exit__(self, *_: object) -> None:
         self._path.unlink(missing_ok=True)
@@ -47,14 +44,12 @@ class LiveFile:
         if stage == self._stage and now < self._due:
             return
         self._stage, self._due = stage, now + EVERY
-        write_atomically(self._path, json.dumps(self._state(event)).encode())
-
-    def _state(self, event: Event) -> dict[str, Any]:
         progress = self._progress
         words = " ".join(progress.current_row().split()[1:-1])
-        return {
+        state = {
             "policy": event.trial.id,
             "share": progress.share_done(),
             "text": f"Now: {words} · {progress.activity()} · {progress.pace()}",
             "curve": self._curve,
         }
+        write_atomically(self._path, json.dumps(state).encode())

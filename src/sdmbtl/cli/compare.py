@@ -51,6 +51,6 @@ def compare(
         "  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip()
         for row in (head, *rows)
     ]
-    targets = counted(comparison.targets, "target")
-    lines = [f"{measure} of {targets}, mean and 95 % interval over studies:", *lines]
+    tasks = counted(comparison.targets, "task")
+    lines = [f"{measure} of {tasks}, mean and 95 % interval over studies:", *lines]
     print_lines(*lines, "", *comparison.verdicts())

@@ -40,7 +40,7 @@ def environments(as_json: JsonOption = False) -> None:
         say(f"{family['name']}  (trainer {family['trainer']})")
         say(fill(f"features: {features}", 78, initial_indent="  ", subsequent_indent="    "))
         for name, space in family["spaces"].items():
-            say(f"  space {name}: {space['targets']} targets")
+            say(f"  space {name}: {space['targets']} tasks")
             for dimension, d in space["dimensions"].items():
                 values = f"{d['levels']} values, {d['low']:g} to {d['high']:g}"
                 say(f"    {dimension}: {values}{' (log)' if d['scale'] == 'log' else ''}")

@@ -125,9 +125,9 @@ def _print_split(result: Mapping[str, Any]) -> None:
     from sdmbtl.studies.describe import covered_text
 
     where = {
-        "train": "targets",
-        "interpolation": "contexts between the targets",
-        "extrapolation": "contexts beyond the targets",
+        "train": "tasks",
+        "interpolation": "contexts between the tasks",
+        "extrapolation": "contexts beyond the tasks",
     }.get(result["split"], f"contexts of {result['split']}")
     level = f"mean return {result['mean']:.4g}"
     if result["coverage"] is not None:
@@ -156,7 +156,7 @@ def _evaluate_missing(study: Study, eval_processes: int | None, *, as_json: bool
     say(f"{counted(counts['missing'], 'return')} missing before, {counts['left']} now.")
     for entry in study.snapshot().rounds:
         if entry.failed_targets:
-            failed = counted(entry.failed_targets, "target")
+            failed = counted(entry.failed_targets, "task")
             say(f"policy {entry.trial.id}, {failed}: {entry.first_target_error}")
 
 

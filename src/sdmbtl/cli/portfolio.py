@@ -80,7 +80,7 @@ def portfolio(
                 "policies": len(found),
                 "targets": len(found.space),
                 "expected_return": found.mean_return,
-                "coverage": found.share(found.mean_return),
+                "expected_coverage": found.share(found.mean_return),
                 "return_range": found.return_range,
                 "by_policy": found.table(),
                 "choice": None if choice is None else asdict(choice),

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from matplotlib.axes import Axes
 
-from sdmbtl.plots.colours import LINES
+from sdmbtl.palette import LINES
 from sdmbtl.plots.files import label_ends, new_figure, plain
 from sdmbtl.plots.space_map import without_mathematics
 

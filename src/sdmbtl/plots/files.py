@@ -14,8 +14,7 @@ from numpy.typing import NDArray
 
 from sdmbtl.errors import FigureError
 from sdmbtl.files import write_atomically
-from sdmbtl.palette import text_colour
-from sdmbtl.plots.colours import BLACK, GREY
+from sdmbtl.palette import BLACK, GREY, text_colour
 from sdmbtl.software import in_notebook
 from sdmbtl.wording import counted, coverage_text
 

@@ -15,8 +15,7 @@ from numpy.typing import NDArray
 
 from sdmbtl.contexts import Categories, ContextSpace, Levels, Source
 from sdmbtl.contexts.regions import EDGE, unit_box
-from sdmbtl.palette import policy_colour
-from sdmbtl.plots.colours import BLACK, GREY
+from sdmbtl.palette import BLACK, GREY, policy_colour
 
 #: An axis with more levels than this has labels at some of them.
 MOST_NAMED = 8

@@ -13,8 +13,7 @@ from numpy.typing import NDArray
 
 from sdmbtl.checks import known_name
 from sdmbtl.errors import StudyError
-from sdmbtl.palette import COLOURS, policy_colour
-from sdmbtl.plots.colours import BLACK, MAP
+from sdmbtl.palette import BLACK, COLOURS, MAP, policy_colour
 from sdmbtl.plots.files import draw_level, draw_levels, label_ends, new_figure, plain
 from sdmbtl.plots.space_map import SpaceMap, draw_star
 

@@ -195,7 +195,7 @@ class Portfolio:
         spread = float(np.sqrt(weights @ (self.means[place] - means[place]) ** 2))
         likely = int(np.count_nonzero(weights > 1 / len(weights)))
         reason = (
-            f"By the probabilities of {counted(len(weights), 'target')}, of which {likely} "
+            f"By the probabilities of {counted(len(weights), 'task')}, of which {likely} "
             "are more probable than usual."
         )
         return self._choice(place, means, spread, reason, is_target=False, inside=True)
@@ -444,10 +444,10 @@ class Portfolio:
         """Describe the members, a line for each."""
         lines = [self._summary()]
         for row in self.table():
-            serves = "serves no target: others are better everywhere"
+            serves = "serves no task: others are better everywhere"
             if row["targets"]:
                 mean = f"{row['mean_return']:.4g}"
-                serves = f"{counted(row['targets'], 'target')}, mean return {mean}"
+                serves = f"{counted(row['targets'], 'task')}, mean return {mean}"
             lines.append(f"policy {row['id']}, trained on {row['trained_on']}: {serves}")
         return "\n".join(lines)
 
@@ -455,7 +455,7 @@ class Portfolio:
         return f"Portfolio({self._summary()})"
 
     def _repr_html_(self) -> str:
-        headers = ("policy", "trained on", "targets", "mean return there")
+        headers = ("policy", "trained on", "tasks", "mean return there")
         rows = [
             (row["id"], row["trained_on"], row["targets"], figure(row["mean_return"]))
             for row in self.table()
@@ -541,9 +541,9 @@ class Portfolio:
         played = ~np.isnan(member.returns)
         words = f"Highest expected return of {policies}"
         if target is not None and played[target].any():
-            words += f", with {counted(int(played[target].sum()), 'episode')} on this target."
+            words += f", with {counted(int(played[target].sum()), 'episode')} on this task."
         else:
-            words += f", predicted from {counted(int(played.sum()), 'episode')} on targets."
+            words += f", predicted from {counted(int(played.sum()), 'episode')} on tasks."
         if outside is not None:
             beyond = ", ".join(
                 f"{name}={value:g} is not in [{low:g}, {high:g}]"
@@ -557,10 +557,10 @@ class Portfolio:
 
     def _summary(self) -> str:
         share = self.share(self.mean_return)
-        coverage = "expected " if share is None else f"expected coverage {coverage_text(share)}, "
+        coverage = "" if share is None else f"coverage {coverage_text(share)} in new episodes, "
         policies = counted(len(self), "policy", "policies")
-        targets = counted(len(self.space), "target")
-        return f"{policies}, {targets}: {coverage}mean return {self.mean_return:.4g}"
+        level = f"expected {coverage}mean return {self.mean_return:.4g}"
+        return f"{policies}, {counted(len(self.space), 'task')}: {level}"
 
 
 def _episode_variance(returns: Sequence[NDArray[np.float64]]) -> float | None:

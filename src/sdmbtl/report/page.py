@@ -14,12 +14,12 @@ from importlib.resources import files
 from typing import Any
 
 from sdmbtl import __version__
-from sdmbtl.palette import COLOURS, GREYS, policy_colour, text_colour
+from sdmbtl.palette import LINES, policy_colour, text_colour
 from sdmbtl.wording import counted, figure
 
 #: The scripts, in the order in which they are put together.
 SCRIPTS = ("dom", "scales", "lines", "targets", "map", "map_controls", "rows", "study", "start")
-_COLOURS = (*COLOURS, *GREYS)
+
 #: Data that the script draws figures from.
 DRAWN = (
     *("space", "returns", "range_known", "rows", "gaps", "random", "best_single", "running"),
@@ -44,7 +44,7 @@ def make_page(data: Mapping[str, Any], *, made: str | None = None, live: bool = 
     """
     rules = [
         f".c{n} {{ background: {colour}; color: {text_colour(colour)}; }}\n"
-        for n, colour in enumerate(_COLOURS)
+        for n, colour in enumerate(LINES)
     ]
     style = _asset("page.css") + "".join(rules)
     script = "'use strict';\n(() => {\n" + "\n".join(_asset(f"{s}.js") for s in SCRIPTS) + "})();\n"
@@ -142,7 +142,7 @@ def _policy_row(policy: Mapping[str, Any]) -> str:
     finished = policy["status"] == "finished"
     numbers = _folded("Numbers", _definitions(policy["numbers"]), f"policy-{policy['id']}")
     cells = [
-        f'<span class="badge c{_COLOURS.index(policy_colour(policy["id"]))}">{policy["id"]}</span>',
+        f'<span class="badge c{LINES.index(policy_colour(policy["id"]))}">{policy["id"]}</span>',
         f"<strong>{escape(policy['trained_on'])}</strong><br>{start}{steps}",
         f"{escape(policy['reason'])}{remarks}{numbers}",
         policy["expected_text"],

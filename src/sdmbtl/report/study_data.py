@@ -12,6 +12,8 @@ from numpy.typing import NDArray
 from sdmbtl.callbacks.live_file import LIVE_FILE
 from sdmbtl.contexts import ContextSpace, Dimension, Levels
 from sdmbtl.contexts.regions import unit_box
+from sdmbtl.files import unsafe_path_reason
+from sdmbtl.foreign import DAMAGED, read_json
 from sdmbtl.json_data import as_json
 from sdmbtl.palette import policy_colour
 from sdmbtl.studies.describe import (
@@ -70,10 +72,11 @@ def study_data(study: Study) -> dict[str, Any]:
 
 def read_progress(study: Study) -> dict[str, Any] | None:
     """Read the policy in training that a run has written down; None if there is no run."""
-    if study.running_process is None:
+    root, path = study.files.root, study.files.root / LIVE_FILE
+    if study.running_process is None or unsafe_path_reason(path, root) is not None:
         return None
     try:
-        found = json.loads((study.path / LIVE_FILE).read_text())
+        found = read_json(path)
         curve = tuple((int(steps), float(value)) for steps, value in found["curve"])
         share = None if found["share"] is None else float(found["share"])
         return {
@@ -82,7 +85,7 @@ def read_progress(study: Study) -> dict[str, Any] | None:
             "text": str(found["text"]),
             "curve": _thinned(curve),
         }
-    except (OSError, ValueError, TypeError, KeyError):  # a file of nobody, or of somebody else
+    except DAMAGED:  # a file of nobody, or of somebody else
         return None
 
 

@@ -115,7 +115,7 @@ def outlook_lines(snapshot: StudySnapshot) -> list[str]:
     """Describe the expected gain of one more policy."""
     if snapshot.next_gain is None or not snapshot.finished:
         return []
-    after = " after the pending ones" if _count(snapshot, "pending") else ""
+    after = " after the pending ones" if snapshot.count("pending") else ""
     gain = gain_text(max(snapshot.next_gain, 0.0), snapshot.known_span)
     return [f"Another policy{after}: about {gain}."]
 
@@ -148,7 +148,7 @@ def problem_lines(snapshot: StudySnapshot) -> list[str]:
     lines = [
         f"{counted(number, 'policy', 'policies')} {status}"
         for status in ("pending", "failed", "forgotten")
-        if (number := _count(snapshot, status))
+        if (number := snapshot.count(status))
     ]
     alike: dict[str, list[tuple[PolicySnapshot, str]]] = {}
     for policy in snapshot.rounds:
@@ -245,10 +245,6 @@ def _before(snapshot: StudySnapshot, policies: int) -> str:
     """Count the policies that were added since something was made of the first ones."""
     later = len(snapshot.finished) - policies
     return f", before the last {counted(later, 'policy', 'policies')}" if later > 0 else ""
-
-
-def _count(snapshot: StudySnapshot, status: str) -> int:
-    return sum(policy.trial.status == status for policy in snapshot.rounds)
 
 
 def _listed(policies: Sequence[PolicySnapshot]) -> str:

@@ -17,7 +17,7 @@ from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Self
+from typing import TYPE_CHECKING, Any, Self
 
 from sdmbtl.checks import check_float
 from sdmbtl.errors import BusyError, StudyError
@@ -154,17 +154,15 @@ class LeaseKeeper:
 
     def _renew(self, *, ended: bool = False) -> None:
         """Record a heartbeat of all leases of this run; return them at its end."""
-
-        def change(lease: Lease) -> Lease:
-            return replace(lease, holder=None) if ended else lease.renewed()
-
+        change: dict[str, Any] = {"holder": None} if ended else {"heartbeat": time.time()}
         with self.store.transaction():
             for number, lease in self.store.leases().items():
                 if lease.holder == self.holder:
-                    self.store.set_lease(number, change(lease))
+                    self.store.set_lease(number, replace(lease, **change))
             runs = self.store.runs()
-            ours = [change(r) if r.holder == self.holder else r for r in runs]
-            self.store.set_runs(ours)
+            self.store.set_runs(
+                [replace(r, **change) if r.holder == self.holder else r for r in runs]
+            )
 
 
 def _has_ended(holder: str) -> bool:

@@ -111,13 +111,14 @@ class Loop:
     def __post_init__(self) -> None:
         self.files, self.training = self.study.files, self.study.training
         self.recorder = Recorder(self.study, self.leases, self.tell)
-        self._begun, self._before, self._failures = time.monotonic(), self.study.n_finished, 0
+        self._failures = 0
         self._tasks: dict[Future[Any], _Run | _Piece] = {}
         self._todo: deque[_Run | _Piece] = deque()
         self._in_hand: set[int] = set()
 
     def run(self) -> str:
         """Continue until a rule holds, and what is under way is done; returns why it stopped."""
+        self._begun, self._before = time.monotonic(), self.study.n_finished
         while True:
             self.study.refresh()
             reason = self._fill()

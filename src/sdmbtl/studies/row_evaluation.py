@@ -72,13 +72,10 @@ class RowEvaluation:
         self._settled = ~np.isnan(self.known).all(axis=1)
         source = self.trial.source
         self._off_target = source.is_point and self.trial.index is None
-
-    @property
-    def contexts(self) -> NDArray[np.float64]:
-        """(n, D) the targets, then the source if it is a point that is not a target."""
-        if not self._off_target:
-            return self.space.targets
-        return np.vstack([self.space.targets, self.trial.source.vector])
+        #: (n, D) the targets, then the source if it is a point that is not a target.
+        self.contexts = self.space.targets
+        if self._off_target:
+            self.contexts = np.vstack([self.contexts, source.vector])
 
     def next_wave(self) -> list[Batch]:
         """Choose the episodes to play next; none if the evaluation is complete."""

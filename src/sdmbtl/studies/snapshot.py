@@ -178,7 +178,7 @@ class StudySnapshot:
     @property
     def finished(self) -> list[PolicySnapshot]:
         """The finished policies."""
-        return self._with_status("finished")
+        return [policy for policy in self.rounds if policy.trial.status == "finished"]
 
     @property
     def training_steps(self) -> int:
@@ -204,8 +204,9 @@ class StudySnapshot:
         """Width of the known range of returns; None if it is not known."""
         return None if self.return_range is None else self.return_range[1] - self.return_range[0]
 
-    def _with_status(self, status: str) -> list[PolicySnapshot]:
-        return [policy for policy in self.rounds if policy.trial.status == status]
+    def count(self, status: str) -> int:
+        """Return the number of policies with a status."""
+        return sum(policy.trial.status == status for policy in self.rounds)
 
     def to_dict(self) -> dict[str, Any]:
         """Return the snapshot as JSON data, with counts of the policies by status."""
@@ -217,7 +218,7 @@ class StudySnapshot:
         return data | {
             "budget": self.stop_rules.get("budget"),
             "policies": len(self.finished),
-            **{s: len(self._with_status(s)) for s in ("pending", "failed", "forgotten")},
+            **{s: self.count(s) for s in ("pending", "failed", "forgotten")},
             "failed_evaluations": sum(policy.failed_targets for policy in self.rounds),
             "steps": self.steps,
             "training_steps": self.training_steps,
@@ -247,13 +248,12 @@ def take_snapshot(study: Study) -> StudySnapshot:
     for stage, value in (item for each in seconds.values() for item in each.items()):
         stages[stage] = stages.get(stage, 0.0) + value
 
-    def level(mean_return: float, number: int | None = None) -> Level:
-        return Level(mean_return, study.share(mean_return), number)
-
     if len(expected):
         means = space.mean(expected)
         ids = [t.id for t in study.trials if t.row is not None]
-        single = level(float(means.max()), ids[int(means.argmax())])
+        highest = float(means.max())
+        single = Level(highest, study.share(highest), ids[int(means.argmax())])
+    by_chance = None if random is None else random.mean(space)
     return StudySnapshot(
         path=str(study.path),
         environment=family.get("name"),
@@ -277,7 +277,7 @@ def take_snapshot(study: Study) -> StudySnapshot:
         objective_level=objective_level,
         gaps=find_gaps(space, best, range_so_far),
         best_single=single,
-        random_actions=None if random is None else level(random.mean(space)),
+        random_actions=None if by_chance is None else Level(by_chance, study.share(by_chance)),
         networks=recorded_networks(study.files.root),
         baselines=recorded_baselines(study.files.root),
         return_range=known,

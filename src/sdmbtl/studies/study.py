@@ -309,11 +309,6 @@ class Study:
             # Another run at work would train in the old environments.
             alone = not join or self._changes is not None
             leases = stack.enter_context(LeaseKeeper(self.store, lease_seconds, alone=alone))
-            self._take_over()
-            shown = make_displays(self, progress, log_every, budget, time_limit)
-            written = make_trackers(self, log)
-            record_rules(self.store, budget, total_steps, min_gain, patience)
-            tell = stack.enter_context(CallbackList([*shown, *written, *callbacks]))
             workers = stack.enter_context(
                 open_executor(self, executor, jobs, run_limit, executor_options)
             )
@@ -324,6 +319,12 @@ class Study:
 
                 checkpoints = Checkpoints.of_study(self.files.root, checkpoint_seconds)
                 checkpoints.check()
+            self._take_over()
+            shown = make_displays(self, progress, log_every, budget, time_limit)
+            written = make_trackers(self, log)
+            # From here on the arguments are known to be usable: a refused run records nothing.
+            record_rules(self.store, budget, total_steps, min_gain, patience)
+            tell = stack.enter_context(CallbackList([*shown, *written, *callbacks]))
             loop = Loop(
                 *(self, leases, tell, workers, helpers, checkpoints, worker_retries, stops, budget)
             )
@@ -478,6 +479,7 @@ class Study:
 
     def lease_of(self, trial: Trial | int) -> int | None:
         """Return the token of a trial's lease, to be given to `tell` and `renew`; None if free."""
+        self.refresh()
         lease = self.store.leases().get(self.selector.find(trial).id)
         return None if lease is None or lease.holder is None else lease.token
 

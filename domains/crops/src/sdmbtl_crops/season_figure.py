@@ -9,7 +9,7 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from numpy.typing import NDArray
 
-from sdmbtl.plots.colours import BLUE, GREEN, GREY, ORANGE
+from sdmbtl.palette import BLUE, GREEN, GREY, ORANGE
 
 Floats = NDArray[np.float64]
 

@@ -13,7 +13,7 @@ from matplotlib.ticker import MaxNLocator
 from numpy.typing import NDArray
 
 from sdmbtl.errors import FigureError
-from sdmbtl.plots.colours import LINES
+from sdmbtl.palette import LINES
 from sdmbtl_lab.benchmarks.columns import RANDOM, without_baselines
 
 if TYPE_CHECKING:

@@ -19,7 +19,7 @@ from PIL import Image
 
 from sdmbtl.contexts import ContextSpace, Levels
 from sdmbtl.files import write_atomically
-from sdmbtl.plots.colours import BLACK, BLUE, GREEN, GREY, LIGHT, MAP, ORANGE
+from sdmbtl.palette import BLACK, BLUE, GREEN, GREY, LIGHT, MAP, ORANGE
 from sdmbtl.wording import counted
 from sdmbtl_lab.matrices import TransferDataset
 from sdmbtl_lab.matrices.anatomy import Anatomy, Effect

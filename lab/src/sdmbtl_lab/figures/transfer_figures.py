@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from sdmbtl.contexts import ContextSpace, Levels
 from sdmbtl.errors import FigureError
-from sdmbtl.plots.colours import MAP
+from sdmbtl.palette import MAP
 from sdmbtl_lab.matrices import TransferDataset
 from sdmbtl_lab.matrices.decomposition import Decomposition
 
