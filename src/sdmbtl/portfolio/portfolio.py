@@ -37,6 +37,8 @@ if TYPE_CHECKING:
 
 #: Share of the returns to be expected that an interval holds.
 CONFIDENCE = 0.95
+#: Contexts whose choice is remembered.
+MOST_REMEMBERED = 4096
 #: Differences between episodes on the same target that show their variance.
 FEWEST_DEGREES = 16
 
@@ -108,6 +110,7 @@ class Portfolio:
             ids = [member.id for member in checked]
             raise PortfolioError(f"Policies need different ids. Got {ids}. Number them again.")
         self.members: tuple[Member, ...] = tuple(checked)
+        self._chosen: dict[bytes, int] = {}
         place: dict[int | None, int] = {m.id: number for number, m in enumerate(checked)}
         parents = [place.get(m.source.parent, -1) for m in checked]
         self.model = ReturnModel(
@@ -281,8 +284,16 @@ class Portfolio:
         return policy
 
     def policy_for(self, context: ContextLike) -> Actor:
-        """Return the policy that acts in a context, on plain observations of its environment."""
-        return self.actor(self.choose(context).policy, context)
+        """Return the policy that acts in a context, on plain observations of its environment.
+
+        The choice for a context is remembered, so this may be called before every step.
+        """
+        key = self.space.vector(context).tobytes()
+        if key not in self._chosen:
+            if len(self._chosen) >= MOST_REMEMBERED:
+                self._chosen.clear()
+            self._chosen[key] = self.choose(context).policy
+        return self.actor(self._chosen[key], context)
 
     def actor(self, member: int, context: ContextLike) -> Actor:
         """Return a member in a context, on the plain observations of its environment."""

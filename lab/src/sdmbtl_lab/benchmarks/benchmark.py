@@ -42,8 +42,9 @@ from sdmbtl_lab.matrices.margins import CHOICE_MATTERS
 SKIPPED_ROUNDS = 5
 #: Code that makes the numbers, besides problems and selectors of one's own.
 _NUMBERS = (
-    *("sdmbtl.contexts", "sdmbtl.transfer", "sdmbtl.selectors", "sdmbtl_lab.matrices.margins"),
-    *(f"sdmbtl_lab.benchmarks.{name}" for name in ("records", "simulate", "metrics")),
+    *("sdmbtl.contexts", "sdmbtl.transfer", "sdmbtl.selectors", "sdmbtl.seeds"),
+    *(f"sdmbtl_lab.matrices.{name}" for name in ("dataset", "margins", "storage")),
+    *(f"sdmbtl_lab.benchmarks.{name}" for name in ("metrics", "problem", "records", "simulate")),
 )
 
 Floats = NDArray[np.floating]
