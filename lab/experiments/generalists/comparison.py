@@ -21,7 +21,7 @@ TITLES = {
 }
 #: Marks of the table of leads.
 LEAD_MARKS = (2, 4, 8, 12)
-#: What the README's table shows.
+#: Columns of the README's table.
 FIRST_DATA = ("Pendulum", "CartPole forces", "CartPole wide")
 FIRST_TITLES = {
     OURS: "**sdmbtl**, default study",

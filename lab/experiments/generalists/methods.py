@@ -146,8 +146,8 @@ class Method(NamedTuple):
 
     Attributes:
         name: Name in the result.
-        run: What trains and measures it.
-        keyed: Whether results of other code do not count.
+        run: Function that trains and measures it.
+        keyed: True if results are valid only for the code version that produced them.
     """
 
     name: str
@@ -155,7 +155,7 @@ class Method(NamedTuple):
     keyed: bool = False
 
 
-#: What takes least time first.
+#: The quickest first.
 METHODS = (
     Method("generalist", generalist),
     Method("multi-task", multi_task),

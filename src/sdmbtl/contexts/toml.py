@@ -65,7 +65,7 @@ def load_space(path: str | Path) -> tuple[ContextSpace, dict[str, Any]]:
         env = "CartPole"
 
     Returns:
-        The space, and what else the file says: `{"return_range": (min, max)}`, and
+        The space, and other data of the file: `{"return_range": (min, max)}`, and
         `{"dimensions": {"length": {"path": "unwrapped.l", "factor": False}}}`; or `{}`.
 
     Raises:
@@ -106,7 +106,7 @@ def read_toml(path: Path) -> dict[str, Any]:
 
 
 def read_space(given: SpaceLike) -> tuple[ContextSpace, dict[str, Any]]:
-    """Make a space from any description of one; a TOML file may say more, which is returned too."""
+    """Make a space from any description of one; other data of a TOML file are returned too."""
     if isinstance(given, ContextSpace):
         return given, {}
     if isinstance(given, str | Path):

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
     from sdmbtl.policies.images import ImageShape
 
-#: Where observations that are normalised in training are cut off.
+#: Largest size of observations that are normalised in training.
 OBSERVATION_LIMIT = 10.0
 
 

@@ -49,12 +49,12 @@ class Choice:
 
     Attributes:
         policy: Its id.
-        source: What it was trained on.
+        source: Its training contexts.
         expected_return: Mean return to be expected.
         uncertainty: One standard deviation of the expected return.
         interval: Lowest and highest mean return to be reckoned with, at 95 %.
-        is_target: Whether the context is a target.
-        inside: Whether the context lies in the box around the targets.
+        is_target: True if the context is a target.
+        inside: True if the context lies in the box around the targets.
         reason: Why, in words.
         ranking: Id and expected return of each member, best first.
     """
@@ -296,7 +296,11 @@ class Portfolio:
         return self.actor(self._chosen[key], context)
 
     def actor(self, member: int, context: ContextLike) -> Actor:
-        """Return a member in a context, on the plain observations of its environment."""
+        """Return a member in a context, on the plain observations of its environment.
+
+        Raises:
+            PortfolioError: If it was trained elsewhere, so that it is not here.
+        """
         policy = self.policy(member)
         if not policy.sees_context and not policy.remembers:
             return policy
@@ -309,8 +313,8 @@ class Portfolio:
 
         Args:
             context: The context.
-            trust: Whether to import and call a function that the portfolio names as the maker of
-                its environments: be sure where the portfolio comes from.
+            trust: Import and call a function that the portfolio names as the maker of its
+                environments. Do so only if you know its author.
             **options: As for `EnvironmentFamily.make`, for example render_mode="human".
 
         Raises:
@@ -400,7 +404,7 @@ class Portfolio:
         """Return a portfolio without the members that add nothing, or hardly anything.
 
         Args:
-            tolerance: How much the mean best return may fall, as a share of the return range.
+            tolerance: Largest fall of the mean best return, as a share of the return range.
 
         Raises:
             PortfolioError: If a tolerance is given and the return range is not known.
@@ -583,7 +587,7 @@ def smallest_cover(
 
     Args:
         means: (k, N) expected return of each member on each target.
-        allowed_loss: How much the mean over the targets of the best return may fall.
+        allowed_loss: Largest fall of the mean over the targets of the best return.
         weights: (N,) importance of the targets; None if all are equally important.
     """
     full = means.max(axis=0)

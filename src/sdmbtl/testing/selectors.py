@@ -68,7 +68,7 @@ def check_never_proposes_twice(factory: SelectorFactory) -> None:
 
 
 def check_says_when_exhausted(factory: SelectorFactory) -> None:
-    """Nothing left is an ExhaustedError that says so; a batch takes what is left."""
+    """Without a source left, `ask` raises ExhaustedError; a batch takes the last sources."""
     space = ContextSpace(a=range(3))
     selector = factory(space, seed=0)
     if any(t.index is None for t in _run(factory(space, seed=0), rounds=3)):

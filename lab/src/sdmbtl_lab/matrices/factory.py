@@ -58,7 +58,7 @@ class Factory(ABC, Generic[AnyRecipe, AnyUnit, AnyRows, AnyDataset]):
         kept = out / "recipe.json"
         try:
             out.mkdir(parents=True, exist_ok=True)
-            # Whoever only looks needs no lock, and no right to write.
+            # Reading needs no lock, and no right to write.
             with nullcontext() if kept.exists() else self._alone():
                 keep_recipe(kept, recipe)
         except OSError as error:

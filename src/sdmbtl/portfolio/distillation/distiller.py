@@ -1,6 +1,6 @@
 """Distillation of a portfolio into one network, by DAgger.
 
-The student acts, and the policy that serves the context says what it should have done. The student
+The student acts, and the policy that serves the context labels its observations. The student
 learns from everything that was played so far, and acts again: it meets the states that it comes
 to itself. Half of the contexts are drawn where it loses most against the portfolio.
 
@@ -163,7 +163,7 @@ class Distiller:
     Raises:
         PortfolioError: If a policy was trained elsewhere, so that it cannot teach.
         FamilyError: If contexts differ in their spaces.
-        PolicyError: If the spaces are nothing for a network.
+        PolicyError: If a network cannot use the spaces.
     """
 
     def __init__(

@@ -1,6 +1,6 @@
 """Failed training runs: policies far below all others on every target.
 
-Now and then a training run goes wrong without an error. Its policy says nothing about the next
+Now and then a training run goes wrong without an error. Its policy is no evidence for the next
 ones, and learning from it would make all of them look unpredictable. Whether there are failures is
 a question of likelihood: either the quality of all policies is a smooth function of the source plus
 noise, or some have failed and may lie anywhere in the range of returns, which costs likelihood for
@@ -21,7 +21,7 @@ from sdmbtl.selectors.models.smooth_effect import covariance_spectrum, kernel_ba
 FAILING = 0.02
 #: Qualities that differ by less, as a share of the range of returns, count as equal.
 LEAST_NOISE = 0.01
-#: At least this many training runs have not failed: fewer say nothing about one another.
+#: At least this many training runs have not failed: fewer cannot be compared.
 LEAST_SOUND = 3
 
 
@@ -91,7 +91,7 @@ class _Sample:
         return float(highest + np.log(np.exp(self._fits - highest).mean()) + prior)
 
     def remove_lowest(self) -> None:
-        """Remove the value that lies lowest compared with what the others say."""
+        """Remove the value that lies lowest compared with its prediction from the others."""
         best = int(self._fits.argmax())
         own = np.where(self.removed, 1.0, self._precisions[best].diagonal())
         deviations = np.where(self.removed, np.inf, self._weighted[best] / np.sqrt(own))
