@@ -15,9 +15,6 @@ from sdmbtl.cli.output import help_row
 if TYPE_CHECKING:
     from typer._click import Command
 
-#: Mark that the commands replace in a page.
-MARK = "<!-- every command, inserted by make docs -->"
-
 
 def command_pages() -> str:
     """Return a section for each panel of `sdmbtl --help`, with a section for each command."""

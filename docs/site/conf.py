@@ -1,7 +1,7 @@
 """Settings of the documentation site: `make docs`.
 
-The source folder is the root of the repository, so that README.md and docs/*.md are pages as they
-are, and links between them lead to the same places here as on the repository's web page.
+The source folder is the root of the repository, so that links between pages lead to the same places
+here as on the repository's web page.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 HERE = Path(__file__).parent
 sys.path.insert(0, str(HERE))
 
-from commands import MARK, command_pages  # noqa: E402 (a file of this folder)
+from generated import fill  # noqa: E402 (a file of this folder)
 
 project = "sdmbtl"
 release = installed_version("sdmbtl")
@@ -34,8 +34,7 @@ extensions = [
 ]
 root_doc = "docs/index"
 include_patterns = [
-    *("README.md", "CHANGELOG.md", "CONTRIBUTING.md", "SECURITY.md"),
-    *("docs/*.md", "docs/api/*.md"),
+    *("CHANGELOG.md", "CONTRIBUTING.md", "SECURITY.md", "docs/*.md", "docs/**/*.md"),
 ]
 exclude_patterns = [".venv", "build", "runs", "src", "lab", "domains", "tests", "results"]
 
@@ -62,12 +61,11 @@ html_copy_source = False
 html_theme_options = {"navigation_with_keys": True}
 
 
-def insert_commands(_app: Sphinx, _page: str, source: list[str]) -> None:
-    """Put the help of every command where a page has the mark for it."""
-    if MARK in source[0]:
-        source[0] = source[0].replace(MARK, command_pages())
+def insert(_app: Sphinx, _page: str, source: list[str]) -> None:
+    """Put generated text where a page has a mark for it."""
+    source[0] = fill(source[0])
 
 
 def setup(app: Sphinx) -> None:
-    """Called by Sphinx."""
-    app.connect("source-read", insert_commands)
+    """Connect to Sphinx, which calls this."""
+    app.connect("source-read", insert)

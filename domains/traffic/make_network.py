@@ -4,7 +4,7 @@
     python domains/traffic/make_network.py [--netconvert PATH]
 
 Sixteen four-way crossings, one lane each way, straight on only. They share nothing, so that each
-can be an episode of its own in one simulation. The links of each light are in the order north,
+can be an episode in one simulation. The links of each light are in the order north,
 east, south, west.
 """
 

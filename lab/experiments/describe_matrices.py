@@ -1,8 +1,8 @@
-"""Write docs/matrices.md, its figures and results/anatomy.json from the transfer matrices.
+"""Write docs/research/data, figures and results/anatomy.json from the transfer matrices.
 
 python lab/experiments/describe_matrices.py             # the shipped ones: a minute
 python lab/experiments/describe_matrices.py PATH...     # others
-python lab/experiments/describe_matrices.py --check     # fail if the page is out of date
+python lab/experiments/describe_matrices.py --check     # fail if a page is out of date
 """
 
 from __future__ import annotations
@@ -20,6 +20,7 @@ os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
 
 from experiment import ROOT, markdown_table
 from sdmbtl.json_data import as_json
+from sdmbtl.wording import counted
 from sdmbtl_lab.figures import matrix_figure
 from sdmbtl_lab.figures.panels import save_matrix_figure
 from sdmbtl_lab.matrices import TransferDataset, load_matrix, matrix_names
@@ -29,22 +30,17 @@ from sdmbtl_lab.matrices.anatomy import anatomy
 PAPER_STEPS = {"CartPole": 5_000_000, "BipedalWalker": 5_000_000}
 #: Meaning of a return.
 MEANINGS = {
-    "CartPole": "the number of steps until the pole falls or the cart leaves the track, at most "
-    "500",
+    "CartPole": "steps until the pole falls or the cart leaves the track, at most 500",
     "Pendulum": "minus the cost of 200 steps: angle from upright, speed and torque, all squared",
-    "Acrobot": "minus the number of steps until the tip is up, at worst -500",
-    "MountainCar": "minus the number of steps until the car is on the hill",
-    "Traffic": "the mean over the controlled vehicles of speed, less standing, less CO2 (see "
-    "[traffic.md](traffic.md))",
-    "Crop": "the value of the grain less the costs of nitrogen, water and each application, in "
-    "$/ha (see [crop.md](crop.md))",
-    "CropPlanning": "the same over 19 years of one crop and sowing week a year, in 1,000 $/ha (see "
-    "[crop.md](crop.md))",
-    "BipedalWalker": "the way walked, minus the cost of the motors, minus 100 for a fall",
+    "Acrobot": "minus the steps until the tip is up",
+    "MountainCar": "minus the steps until the car is on the hill",
+    "Traffic": "[speed, less standing, less CO2](../../examples/traffic.md#the-task)",
+    "Crop": "[profit of a season](../../examples/crop.md#a-week-of-crop) in $/ha",
+    "CropPlanning": "[profit of 19 years](../../examples/crop.md#cropplanning) in 1,000 $/ha",
+    "BipedalWalker": "distance, minus the cost of the motors, minus 100 for a fall",
 }
 #: Family -> a return above which a policy is able to do something, and what.
 ABLE = {"BipedalWalker": (200.0, "walk")}
-ROUNDS = (1, 3, 6, 12)
 DIGITS = 5
 
 INTRODUCTION = Path(__file__).with_name("matrices_introduction.md").read_text()
@@ -91,16 +87,16 @@ def _short_card(dataset: TransferDataset) -> dict[str, Any]:
 # -- the document ----------------------------------------------------------------------------
 
 
-def document(results: list[dict[str, Any]]) -> str:
-    """Return the text of docs/matrices.md."""
-    parts = [
-        INTRODUCTION.format(example=results[0]["anatomy"]["name"]).strip(),
-        "## Summary",
-        summary_table([result["anatomy"] for result in results]),
-    ]
-    for result in results:
-        parts += section(result["card"], result["anatomy"], result["able"])
-    return "\n\n".join(parts) + "\n"
+def documents(results: list[dict[str, Any]]) -> dict[str, str]:
+    """Return the text of each page of docs/research/data, by its name."""
+    found = [result["anatomy"] for result in results]
+    names = [one["name"] for one in found]
+    index = INTRODUCTION.format(summary=summary_table(found), pages="\n".join(names))
+    pages = {
+        result["anatomy"]["name"]: section(result["card"], result["anatomy"], result["able"])
+        for result in results
+    }
+    return {"index": index, **pages}
 
 
 def summary_table(found: list[dict[str, Any]]) -> str:
@@ -112,7 +108,7 @@ def summary_table(found: list[dict[str, Any]]) -> str:
         few, shares = one["few_policies"], one["shares"]
         k = few["margin_round"] - 1
         cells = [
-            f"[{one['name']}](#{one['name']})",
+            f"[{one['name']}]({one['name']}.md)",
             f"{one['size']['contexts']} in {len(one['size']['dimensions'])}D",
             str(one["size"]["seeds"]),
             ", ".join(f"{100 * share:.0f} %" for share in shares.values()),
@@ -128,45 +124,37 @@ def summary_table(found: list[dict[str, Any]]) -> str:
     return markdown_table(heads, rows)
 
 
-def section(card: dict[str, Any], found: dict[str, Any], able: dict[str, Any] | None) -> list[str]:
-    """Return the parts of the document about one data set."""
+def section(card: dict[str, Any], found: dict[str, Any], able: dict[str, Any] | None) -> str:
+    """Return the page about one data set."""
     name = found["name"]
     lines = card_lines(card, found)
     if able is not None:
         lines.append(
-            "**Policies that {what}:** {policies} of {of} ({share:.0f} %), with a return above "
-            "{above:g} in their own context.".format(
+            "**Policies that {what}** in their own context, with a return above {above:g}: "
+            "{policies} of {of} ({share:.0f} %).".format(
                 **able, share=100 * able["policies"] / able["of"]
             )
         )
-    return [
-        f"## {name}",
+    parts = [
+        f"# {name}",
         "\n".join(f"- {line}" for line in lines),
-        dimension_table(found),
-        few_policies_table(found),
-        f"![{name}: maps, curves, matrix, two seeds and few policies](figures/matrix-{name}.png)",
+        f"![The transfer matrix of {name}](../../figures/matrix-{name}.png)",
+        "[Legend](index.md#numbers)",
     ]
+    return "\n\n".join(parts) + "\n"
 
 
 def card_lines(card: dict[str, Any], found: dict[str, Any]) -> list[str]:
     """Return the provenance of the data."""
     recipe, size = card.get("recipe", {}), found["size"]
-    lines = [f"**Contexts:** {size['contexts']}, {_dimensions(size['dimensions'])}."]
+    seeds = counted(size["seeds"], "seed")
+    lines = [f"**Contexts:** {size['contexts']}, with {seeds}: {_dimensions(size['dimensions'])}."]
     family = recipe.get("family", {}).get("name")
     if family is not None:
         lines.insert(0, f"**Environment:** {family}{_options(recipe['family'])}.")
-        meaning = MEANINGS.get(family)
-        low_high = f"They lie between {size['lowest']:.4g} and {size['highest']:.4g}."
-        lines.append(
-            f"**Returns:** {meaning}. {low_high}" if meaning else f"**Returns:** {low_high}"
-        )
-        lines += [_training(recipe, family, size["contexts"]), _evaluation(recipe)]
-    times = "once" if size["seeds"] == 1 else f"{size['seeds']} times"
-    lines.append(f"**Seeds:** {size['seeds']}; each context was trained on {times}.")
-    if "cost" in card:
-        lines.append(_cost(card["cost"]))
-    if "versions" in card:
-        lines.append(_versions(card))
+        meaning = f"{MEANINGS[family]}; " if family in MEANINGS else ""
+        lines.append(f"**Returns:** {meaning}{size['lowest']:.4g} to {size['highest']:.4g}.")
+        lines.append(_training(recipe, family))
     return lines
 
 
@@ -184,73 +172,13 @@ def _options(family: dict[str, Any]) -> str:
     return f" ({', '.join(f'{k} {v}' for k, v in options.items())})" if options else ""
 
 
-def _training(recipe: dict[str, Any], family: str, contexts: int) -> str:
+def _training(recipe: dict[str, Any], family: str) -> str:
     steps = int(recipe["training"]["total_timesteps"])
-    text = f"**Training:** trainer `{recipe['trainer']}`, {steps:,} steps for each policy"
+    text = f"**Training:** `{recipe['trainer']}`, {steps:,} steps for each policy"
     paper = PAPER_STEPS.get(family)
     if paper is not None:
-        text += f", which is {100 * steps / paper:.2g} % of the paper's {paper:,}"
-    policies = recipe.get("multi_task", [])
-    if policies:
-        listed = ", ".join(str(k) for k in policies)
-        text += (
-            f". Multi-task policies, which see the context and are trained on all {contexts}, with "
-            f"the steps of {listed} {'policy' if policies == [1] else 'policies'}"
-        )
-    return f"{text}."
-
-
-def _evaluation(recipe: dict[str, Any]) -> str:
-    return f"**Evaluation:** {recipe['episodes']} episodes for each policy on each context."
-
-
-def _cost(cost: dict[str, Any]) -> str:
-    training, evaluation = (
-        _time(cost[f"{part}_cpu_seconds"]) for part in ("training", "evaluation")
-    )
-    text = (
-        f"**Cost:** {training} of CPU time for training ({cost['training_steps']:,} steps), "
-        f"{evaluation} for evaluation"
-    )
-    again = cost.get("trained_again", 0)
-    return f"{text}; {again} trained again with another seed." if again else f"{text}."
-
-
-def _time(seconds: float) -> str:
-    if seconds >= 7200:
-        return f"{seconds / 3600:.1f} hours"
-    return f"{seconds / 60:.0f} minutes" if seconds >= 120 else f"{seconds:.0f} seconds"
-
-
-def _versions(card: dict[str, Any]) -> str:
-    listed = [f"{name} {version}" for name, version in card["versions"].items() if version]
-    return f"**Made with:** Python {card['python']} ({card['machine']}), {', '.join(listed)}."
-
-
-def dimension_table(found: dict[str, Any]) -> str:
-    """Return the table of dimensions."""
-    heads = ["dimension", "f", "g", "source below target", "source above target"]
-    rows, gap = [], found["gap"]
-    for d, dimension in enumerate(found["size"]["dimensions"]):
-        effects = [found[part]["main_effects"][d] for part in ("quality", "difficulty")]
-        cells = [f"`{dimension['name']}`", *(f"{e['shape']} {e['swing']:.3f}" for e in effects)]
-        rows.append([*cells, *(f"{gap[side][d]:+.3f}" for side in ("left", "right", "weights"))])
-    return markdown_table([*heads, "weight of distance"], rows, labels=3)
-
-
-def few_policies_table(found: dict[str, Any]) -> str:
-    """Return the table of the performance of few policies."""
-    few = found["few_policies"]
-    rounds = [k for k in ROUNDS if k <= len(few["oracle"])]
-    rows = [
-        [key, *(f"{few[key][k - 1]:.3f}" for k in rounds), f"{few['everything']:.3f}"]
-        for key in ("oracle", "random")
-    ]
-    policies = {int(k): value for k, value in few["multi_task"].items()}
-    if any(k in policies for k in rounds):
-        rows.append(["multi-task, same steps", *(_number(policies.get(k), 3) for k in rounds), "–"])
-    heads = [f"{k} {'policy' if k == 1 else 'policies'}" for k in rounds]
-    return markdown_table(["mean best return", *heads, f"all {found['size']['contexts']}"], rows)
+        text += f", {100 * steps / paper:.2g} % of the paper's {paper:,}"
+    return f"{text}. {recipe['episodes']} episodes for each policy on each context."
 
 
 def _number(value: float | None, digits: int) -> str:
@@ -262,18 +190,21 @@ def main(arguments: Sequence[str] | None = None) -> None:
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
     parser.add_argument("data", nargs="*", help="names or paths; all that ship if left out")
     parser.add_argument("--out", type=Path, default=ROOT, help="write docs and results below this")
-    parser.add_argument("--check", action="store_true", help="fail if the page is out of date")
+    parser.add_argument("--check", action="store_true", help="fail if a page is out of date")
     given = parser.parse_args(arguments)
-    page, kept = given.out / "docs" / "matrices.md", given.out / "results" / "anatomy.json"
+    pages, kept = given.out / "docs" / "research" / "data", given.out / "results" / "anatomy.json"
     if given.check:
-        if page.read_text() != document(json.loads(kept.read_text())):
-            sys.exit(f"{page} does not match {kept}. Run: make tables")
+        for name, text in documents(json.loads(kept.read_text())).items():
+            if (pages / f"{name}.md").read_text() != text:
+                sys.exit(f"{pages / name}.md does not match {kept}. Run: make tables")
         return
-    results = measure_all(given.data or matrix_names(), page.parent / "figures")
+    results = measure_all(given.data or matrix_names(), given.out / "docs" / "figures")
     kept.parent.mkdir(parents=True, exist_ok=True)
     lines = ",\n".join(json.dumps(result, separators=(",", ":")) for result in results)
     kept.write_text(f"[\n{lines}\n]\n")
-    page.write_text(document(json.loads(kept.read_text())))
+    pages.mkdir(parents=True, exist_ok=True)
+    for name, text in documents(json.loads(kept.read_text())).items():
+        (pages / f"{name}.md").write_text(text)
 
 
 if __name__ == "__main__":

@@ -1,4 +1,4 @@
-"""Write the tables in README.md and docs/*.md from results/.
+"""Write the tables in README.md and docs/ from results/.
 
 python lab/experiments/make_tables.py                # or: make tables
 python lab/experiments/make_tables.py --check        # fail if a page is out of date
@@ -63,6 +63,8 @@ REGION_METHODS = {
     "oracle: points": "oracle: points, all rows known",
     "oracle: regions": "oracle: regions, all rows known",
 }
+#: Units of steps that the table of regions shows.
+REGION_MARKS = (2, 12)
 #: Columns of the comparison with Optuna: name in the result file -> title.
 TOOLS = {
     "random": "random",
@@ -84,17 +86,18 @@ TOOLS_MARGIN = 0.01
 
 
 def scores_table() -> str:
-    """Compare the selectors by aggregated performance on every part of the scoreboard."""
+    """Compare selectors on every part of the scoreboard: with K policies / mean over k = 1..K."""
     rows = []
     for part, text in PARTS.items():
         result = _part(part)
         k = 12 if part == "real" else result.policies[-1]
         matrices = counted(result.trials, "matrix", "matrices")
-        for metric, which in (("final", f"K = {k}"), ("auc", f"mean over k = 1..{k}")):
-            found = [result.aggregated[k].get(name, {}).get(metric) for name in COMPARED]
-            means = [None if one is None else one.mean for one in found]
-            rows.append([f"{text}, {matrices}: {which}", *(_cell(mean) for mean in means)])
-    return markdown_table(["aggregated performance", *_titles(COMPARED)], rows)
+        cells = []
+        for name in COMPARED:
+            found = [result.aggregated[k].get(name, {}).get(metric) for metric in ("final", "auc")]
+            cells.append(" / ".join(_cell(None if one is None else one.mean) for one in found))
+        rows.append([f"{text}, {matrices}", str(k), *cells])
+    return markdown_table(["aggregated performance", "K", *_titles(COMPARED)], rows)
 
 
 def variations_table() -> str:
@@ -215,7 +218,7 @@ def cost_table() -> str:
 def scaling_table() -> str:
     """Show the longest round and the peak memory of each selector, by the number of targets."""
     measured = read_result("scaling")["cost"]
-    exponents = [2, 3, 4, 5, 6]
+    exponents = [4, 6]
     rows = []
     for selector, dimensions in dict.fromkeys((m["selector"], m["dimensions"]) for m in measured):
         by_size = {
@@ -225,20 +228,6 @@ def scaling_table() -> str:
         }
         rows.append([f"`{selector}`, {dimensions}", *(by_size.get(e, "–") for e in exponents)])
     return markdown_table(["selector, dimensions", *(f"10^{e}" for e in exponents)], rows)
-
-
-def scaling_study_table() -> str:
-    """Show the cost of a study with very many targets."""
-    rows = [
-        [
-            f"{found['targets']:,}, {found['dimensions']}",
-            *(f"{found[key]:.2f} s" for key in ("opened", "longest", "opened_again")),
-            f"{found['peak_mib']:,.0f} MiB",
-        ]
-        for found in read_result("scaling")["study"]
-    ]
-    heads = ["targets, dimensions", "open a new study", "longest round", "open it again"]
-    return markdown_table([*heads, "peak memory"], rows)
 
 
 def scaling_quality_table() -> str:
@@ -263,14 +252,14 @@ def scaling_quality_table() -> str:
 
 
 def coverage_table() -> str:
-    """Show the coverage of CartPole `wide`: mean and 95 % interval over seeds."""
+    """Show the coverage of CartPole `wide` in %: mean and 95 % interval over seeds."""
     measured = read_result("coverage")["measured"]
     rows = []
     for method, name in COVERAGE.items():
         seeds = measured[method].values()
         found = [mean_and_interval([s["coverage"][k] for s in seeds]) for k in ("4", "8", "12")]
-        rows.append([name, *(f"{mean:.3f} ± {width:.3f}" for mean, width in found)])
-    first = f"CartPole `wide`, 512 targets, {len(measured['predictive'])} seeds"
+        rows.append([name, *(f"{100 * mean:.1f} ± {100 * width:.1f}" for mean, width in found)])
+    first = f"coverage in %, {len(measured['predictive'])} seeds"
     return markdown_table([first, "4 policies", "8 policies", "12 policies"], rows)
 
 
@@ -336,18 +325,24 @@ def foreign_learning_table() -> str:
 
 
 def regions_table() -> str:
-    """Show coverage on the data sets of regions, by simulation: methods x units."""
+    """Show coverage on the data sets of regions, by simulation: methods x data sets."""
     result = read_result("regions")
-    titles = {**comparison.TITLES, **REGION_METHODS}
-    tables = []
-    for name, data in result["data"].items():
-        title = f"{name}, {data['targets']} targets, {counted(data['seeds'], 'seed')}, units:"
-        rows = []
-        for method, found in data["methods"].items():
-            means = np.array(found["coverage"], dtype=np.float64).mean(axis=0)
-            rows.append([titles[method], *(_cell(mean) for mean in means)])
-        tables.append(markdown_table([title, *map(str, result["marks"])], rows))
-    return "\n\n".join(tables)
+    shown = [result["marks"].index(mark) for mark in REGION_MARKS]
+    data = {name.removeprefix("regions-"): found for name, found in result["data"].items()}
+    rows = []
+    for method, title in {**comparison.TITLES, **REGION_METHODS}.items():
+        found = [one["methods"].get(method) for one in data.values()]
+        if any(found):
+            rows.append([title, *(_at_marks(one, shown) for one in found)])
+    heads = [" / ".join(map(str, REGION_MARKS)) + " units", *data]
+    return markdown_table(heads, rows)
+
+
+def _at_marks(found: dict[str, Any] | None, marks: Sequence[int]) -> str:
+    if found is None:
+        return "–"
+    means = np.array(found["coverage"], dtype=np.float64).mean(axis=0)
+    return " / ".join(_cell(means[mark]) for mark in marks)
 
 
 def walker_table() -> str:
@@ -454,7 +449,6 @@ TABLES: dict[str, Callable[[], str]] = {
     "cost": cost_table,
     "faults": faults_table,
     "scaling": scaling_table,
-    "scaling-study": scaling_study_table,
     "scaling-quality": scaling_quality_table,
     "coverage": coverage_table,
     "training": training_table,
@@ -490,7 +484,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     if given.show:
         print(TABLES[given.show]())
         return
-    for path in (ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))):
+    for path in (ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))):
         before = path.read_text()
         after = fill(before)
         if before != after and given.check:

@@ -3,7 +3,7 @@
 python lab/experiments/scaling.py                # 10^2 to 10^6 targets; writes results/scaling.json
 python lab/experiments/scaling.py --part cost    # one part: cost, study or quality
 
-Cost: CPU seconds of an ask and its tell, on one thread, and the peak memory of a process of its own
+Cost: CPU seconds of an ask and its tell, on one thread, and the peak memory of a process
 for each selector and size: grids in three dimensions, lists of evenly spread targets in ten.
 Study: the same with `predictive` in a study. Quality: on a grid of 22 x 22 x 22 targets, choices on
 all targets compared with choices on samples of them; performance is the mean best return of all

@@ -17,7 +17,7 @@ THREAD_SECONDS = 5.0
 
 
 def main() -> None:
-    """Run the command line, or say how to install it."""
+    """Run the command line, or explain how to install it."""
     try:
         from sdmbtl.cli import app
     except ModuleNotFoundError as error:

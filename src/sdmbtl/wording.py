@@ -163,7 +163,7 @@ def points(share: float) -> str:
 
 
 def rise_in_words(gain: float, return_range: tuple[float, float] | None) -> str:
-    """Say by how much the coverage rises, or the mean best return without a known range.
+    """Describe the rise of the coverage, or the mean best return without a known range.
 
     >>> rise_in_words(15.0, (0.0, 500.0)), rise_in_words(15.0, None)
     ('coverage by 3 points', 'the mean best return by 15')

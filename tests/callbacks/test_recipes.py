@@ -1,4 +1,4 @@
-"""The tracker of docs/recipes.md, with one that writes a file."""
+"""The tracker of docs/guides/tracking.md, with one that writes a file."""
 
 import json
 import re
@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 from small_study import open_small
 
-RECIPES = Path(__file__).parents[2] / "docs" / "recipes.md"
+RECIPES = Path(__file__).parents[2] / "docs" / "guides" / "tracking.md"
 
 
 class JsonLines:

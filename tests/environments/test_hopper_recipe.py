@@ -1,4 +1,4 @@
-"""The study of Hopper in docs/recipes.md: its command runs, and says what is kept of it."""
+"""The study of Hopper in docs/examples/mujoco.md: its command runs, its output is the kept one."""
 
 import json
 import re
@@ -11,7 +11,7 @@ from typer.testing import CliRunner
 from sdmbtl.cli import app
 
 ROOT = Path(__file__).parents[2]
-RECIPES = (ROOT / "docs" / "recipes.md").read_text()
+RECIPES = (ROOT / "docs" / "examples" / "mujoco.md").read_text()
 #: A run of a few seconds; the command itself takes minutes.
 TINY = {"--steps": "128", "--budget": "1", "--out": "study"}
 SETTINGS = ["num_envs=2", "num_steps=32", "minibatch_size=64", "update_epochs=1", "eval_episodes=1"]

@@ -17,7 +17,7 @@ from sdmbtl.environments.functional import from_brax, from_gymnax
 from sdmbtl.errors import FamilyError
 from sdmbtl.training import TrainingJob, make_trainer
 
-DOCS = (Path(__file__).parents[2] / "docs/jax.md").read_text(encoding="utf-8")
+DOCS = (Path(__file__).parents[2] / "docs/examples/jax.md").read_text(encoding="utf-8")
 BLOCKS = re.findall(r"```python\n(.*?)```", DOCS, re.DOTALL)
 QUICK = {"total_timesteps": 512, "num_envs": 8, "num_steps": 32, "minibatch_size": 64}
 

@@ -9,7 +9,7 @@ import gymnasium
 
 from sdmbtl.environments import check_contextual_env, make_family
 
-RECIPES = (Path(__file__).parents[2] / "docs" / "recipes.md").read_text()
+RECIPES = (Path(__file__).parents[2] / "docs" / "examples" / "carl.md").read_text()
 
 
 class FakeCarl(gymnasium.Wrapper):

@@ -13,7 +13,7 @@ from sdmbtl.errors import ContextError
 
 CARTPOLE = make_family("CartPole")
 LENGTHS = [{"length": 0.1}, {"length": 1.0}, {"length": 3.0}]
-DOCS = (Path(__file__).parents[2] / "docs/vector-environments.md").read_text(encoding="utf-8")
+DOCS = (Path(__file__).parents[2] / "docs/guides/training-loop.md").read_text(encoding="utf-8")
 
 
 def lengths(infos):
@@ -96,7 +96,7 @@ def test_documented_training_loops(package):
     lines = [x for x in code.splitlines() if x and not x.startswith(("import", "from"))]
     assert len(lines) <= (5 if package == "stable_baselines3" else 9)
     names = {}
-    shorter = code.replace("100_000", "128").replace("1_000", "50")
+    shorter = code.replace("200_000", "128").replace("1_000", "50")
     exec(shorter.replace('device="cpu"', 'device="cpu", n_steps=64'), names)  # noqa: S102
     if package == "gymnasium":
         assert names["obs"].shape == (8, 4 + names["space"].n_dimensions)

@@ -109,12 +109,3 @@ def test_what_is_told_is_checked(ends):
     with pytest.raises(PortfolioError, match="episode_return"):
         found.tell(0, float("nan"))
     np.testing.assert_allclose(found.weights, 0.25)
-
-
-def test_the_choice_of_a_context_is_remembered(ends, monkeypatch):
-    observation = np.ones(2)
-    first = ends.act({"a": 2.5}, observation)
-    monkeypatch.setattr(Portfolio, "choose", None)
-    assert ends.act({"a": 2.5}, observation) == first
-    with pytest.raises(TypeError):
-        ends.act({"a": 2.6}, observation)

@@ -26,7 +26,8 @@ def main(path, stage, number, kind=POINTS):
 
     study = open_small(path, **kind)
     if stage == "saving":  # the policy file is written under its temporary name only
-        Path.replace = die
+        rename = Path.replace
+        Path.replace = lambda file, to: die() if to.parent.name == "policies" else rename(file, to)
     study.run(budget=4, callbacks=[watch])
 
 

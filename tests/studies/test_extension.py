@@ -56,7 +56,7 @@ def test_more_values_keep_policies_and_returns(copied):
         for trial in study.trials:
             row = before[trial.id].row
             for number, target in enumerate(WIDE):
-                place = DENSE.index(target)
+                place = DENSE.find(target)
                 np.testing.assert_array_equal(trial.row[place], row[number])
                 np.testing.assert_array_equal(
                     study.episodes()[trial.id][place], episodes[trial.id][number]
@@ -223,7 +223,7 @@ def test_refused_while_asked_or_running(tmp_path):
 
 
 def test_steps_between_old_values_are_refused_for_policies_that_see(copied):
-    assert any(t.source.sees_context for t in copied.log.trained)
+    assert any(t.source.sees_context for t in copied.trials)
     name = WIDE.names[0]
     low, high = WIDE.dimensions[name].low, WIDE.dimensions[name].high
     with pytest.raises(StudyError, match=f"cannot follow {name!r}"):

@@ -19,15 +19,16 @@ TITLES = {
     "multi-task": "multi-task: the same, sees the context",
     "prioritised": "prioritised: the same, contexts as PLR",
 }
-#: Marks of the table of leads.
+#: Marks of the tables of data sets, and of the table of leads.
+SHOWN_MARKS = (1, 2, 4, 8, 12)
 LEAD_MARKS = (2, 4, 8, 12)
 #: Columns of the README's table.
 FIRST_DATA = ("Pendulum", "CartPole forces", "CartPole wide")
 FIRST_TITLES = {
-    OURS: "**sdmbtl**, default study",
+    OURS: "**sdmbtl**, defaults",
     "prioritised": "one policy, extra practice where it fails",
-    "multi-task": "one policy that sees the context",
-    "generalist": "one policy on random contexts",
+    "multi-task": "one policy that sees the task's values",
+    "generalist": "one policy on random tasks",
 }
 
 Quantity = Literal["coverage", "worst_tenth", "near_best"]
@@ -35,14 +36,17 @@ Quantity = Literal["coverage", "worst_tenth", "near_best"]
 
 @dataclass(frozen=True)
 class Estimate:
-    """A mean over seeds and the half width of its 95 % interval, NaN for one seed."""
+    """A mean over seeds and the half width of its 95 % interval, NaN for one seed.
+
+    As a text, both are in %.
+    """
 
     mean: float
     half_width: float
 
     def __str__(self) -> str:
-        more = "" if np.isnan(self.half_width) else f" ± {self.half_width:.3f}"
-        return f"{self.mean:.3f}{more}"
+        more = "" if np.isnan(self.half_width) else f" ± {100 * self.half_width:.1f}"
+        return f"{100 * self.mean:.1f}{more}"
 
 
 class Comparison:
@@ -126,19 +130,19 @@ class Comparison:
 
 
 def data_tables(comparison: Comparison) -> str:
-    """Show the coverage of each data set: methods x units, mean and 95 % interval."""
-    return "\n\n".join(_data_table(comparison, data) for data in comparison.data)
+    """Show the coverage of each data set in %: methods x units, mean and 95 % interval."""
+    return "\n\n".join(_data_table(comparison, data) for data in comparison.compared)
 
 
 def _data_table(comparison: Comparison, data: str) -> str:
     seeds = " or ".join(str(number) for number in comparison.seeds(data))
     targets = comparison.data[data]["targets"]
     rows = {
-        TITLES[name]: [comparison.estimate(data, name, mark) for mark in comparison.marks]
+        TITLES[name]: [comparison.estimate(data, name, mark) for mark in SHOWN_MARKS]
         for name in comparison.methods(data)
     }
-    title = f"{data}, {targets} targets, {seeds} seeds, units:"
-    return _table(title, [str(mark) for mark in comparison.marks], rows)
+    title = f"{data}: coverage in %, {targets} targets, {seeds} seeds, units:"
+    return _table(title, [str(mark) for mark in SHOWN_MARKS], rows)
 
 
 def first_table(comparison: Comparison) -> str:
@@ -148,14 +152,11 @@ def first_table(comparison: Comparison) -> str:
     best = [max(e.mean for e in column if e is not None) for column in zip(*found, strict=True)]
     rows = []
     for name, estimates in zip(TITLES, found, strict=True):
-        cells = [
-            "–" if e is None else f"{100 * e.mean:.1f} ± {100 * e.half_width:.1f}"
-            for e in estimates
-        ]
+        cells = ["–" if e is None else str(e) for e in estimates]
         bold = [e is not None and e.mean == top for e, top in zip(estimates, best, strict=True)]
         cells = [f"**{c}**" if b else c for c, b in zip(cells, bold, strict=True)]
         rows.append([FIRST_TITLES[name], *cells])
-    return markdown_table([f"Coverage in %, {end} units of steps", *FIRST_DATA], rows)
+    return markdown_table(["Coverage in %, same number of steps", *FIRST_DATA], rows)
 
 
 def lead_table(comparison: Comparison) -> str:
@@ -176,7 +177,7 @@ def lead_table(comparison: Comparison) -> str:
 
 def _signed(lead: Estimate) -> str:
     """Format a lead; in bold if it is beyond the interval, either way."""
-    text = f"{lead.mean:+.3f}" + str(lead).partition(f"{lead.mean:.3f}")[2]
+    text = f"+{lead}" if lead.mean > 0 else str(lead)
     return f"**{text}**" if abs(lead.mean) > lead.half_width else text
 
 

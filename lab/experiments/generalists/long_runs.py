@@ -32,7 +32,7 @@ class LongRuns(JaxEnvPPO):
         """
         settings = self.ppo_settings
         if settings.anneal_lr:
-            raise ValueError("With a falling learning rate each length needs a run of its own.")
+            raise ValueError("With a falling learning rate each length needs a separate run.")
         every = settings.eval_every
         ends = [-(-settings.num_iterations(n) // every) * every for n in steps]
         tasks = self._stacked_tasks(jobs)

@@ -38,7 +38,7 @@ class LineDisplay:
     ) -> None:
         self._progress, self._write, self._every = progress, write, every
         self._ended = threading.Event()
-        # A thread of its own: a long evaluation or compilation may report nothing for minutes.
+        # Another thread: a long evaluation or compilation may report nothing for minutes.
         self._thread = threading.Thread(target=self._write_now_and_then, daemon=True)
 
     def __enter__(self) -> Self:
@@ -101,7 +101,7 @@ def make_displays(
     if logger.isEnabledFor(logging.INFO):
         displays.append(LineDisplay(progress_of_run(), logger.info, log_every))
     is_shown = progress is True or (progress == "auto" and not displays)
-    displays.append(LiveFile(progress_of_run(), study.path))
+    displays.append(LiveFile(progress_of_run(), study.store.path.parent))
     if not is_shown:
         return displays
     if sys.stderr.isatty() and find_spec("rich") is not None:

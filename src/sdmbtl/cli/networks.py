@@ -55,7 +55,7 @@ def distill(
 ) -> None:
     """Make one network that does what all the policies do.
 
-    It plays, and the policy for each context says what it should have done.
+    It plays, and the policy for each context labels the right action.
     The same command continues after an interruption.
     """
     from sdmbtl.portfolio.network import read_record
@@ -135,7 +135,7 @@ def _check_context(context: str) -> Knowledge:
 def _result(
     record: NetworkRecord, return_range: tuple[float, float] | None, file: Path
 ) -> list[str]:
-    """Say how well the network does."""
+    """Print the coverage of the network."""
     own, portfolio = (
         level_figure(mean, share_of_range(mean, return_range))
         for mean in (record.mean_return, record.portfolio_return)

@@ -124,7 +124,7 @@ class SelectorSettings:
     selector: str = setting(
         "auto",
         metavar="NAME",
-        help="Selection strategy, or module:Class of your own; auto depends on the trainer.",
+        help="Selection strategy, or your module:Class; auto depends on the trainer.",
     )
     objective: str = setting(
         "mean",

@@ -97,9 +97,9 @@ def print_result(snapshot: StudySnapshot, stopped: str) -> None:
         *(f"  {line}" for line in outlook),
         *(f"! {line}" for line in problem_lines(snapshot)),
     ]
-    if snapshot.stop_rules.get("budget", 0) != len(snapshot.finished):
+    if snapshot.stop_rules.get("budget") != len(snapshot.finished):
         lines.append(f"  Stopped: {stopped}.")
-    say()
+    say(err=True)  # below the rows of the run
     print_lines(*lines, hanging=2)
     place = quote(snapshot.path)
     _print_commands(

@@ -197,7 +197,7 @@ class Levels(Dimension):
 class Categories(Levels):
     """A dimension of texts without an order, for example `["road", "ice", "mud"]`.
 
-    Arrays hold the number of the category. Each category has a unit coordinate of its own: 0.5 in
+    Arrays hold the number of the category. Each category has one unit coordinate: 0.5 in
     that category, 0 in the others. So any two categories are 1 apart, as the ends of a range are,
     and one step leads from any to any other.
 
@@ -310,7 +310,9 @@ class Range:
         check_float("high", self.high, error=ContextError)
         check_int("levels", self.levels, low=1, high=MAX_COUNT, error=ContextError)
         if self.scale not in Dimension.scales:
-            raise ContextError(f"A range is 'linear' or 'log'. Got {self.scale!r} instead.")
+            raise ContextError(
+                f"The 'scale' of a range must be 'linear' or 'log'. Got {self.scale!r} instead."
+            )
         if self.low > self.high or (self.low == self.high and self.levels > 1):
             raise ContextError(
                 f"A range of {self.levels} levels needs low < high. "

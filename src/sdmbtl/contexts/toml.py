@@ -65,7 +65,7 @@ def load_space(path: str | Path) -> tuple[ContextSpace, dict[str, Any]]:
         env = "CartPole"
 
     Returns:
-        The space, and other data of the file: `{"return_range": (min, max)}`, and
+        The space, and the rest of the file: `{"return_range": (min, max)}`, and
         `{"dimensions": {"length": {"path": "unwrapped.l", "factor": False}}}`; or `{}`.
 
     Raises:
@@ -106,7 +106,7 @@ def read_toml(path: Path) -> dict[str, Any]:
 
 
 def read_space(given: SpaceLike) -> tuple[ContextSpace, dict[str, Any]]:
-    """Make a space from any description of one; other data of a TOML file are returned too."""
+    """Make a space from any description of one; the rest of a TOML file is returned too."""
     if isinstance(given, ContextSpace):
         return given, {}
     if isinstance(given, str | Path):

@@ -68,7 +68,7 @@ def check_contextual_env(
             default space if left out.
 
     Raises:
-        FamilyError: If a check fails; the message says which, and how to repair it.
+        FamilyError: If a check fails, with the fix.
 
     Example:
         >>> report = check_contextual_env("cartpole")

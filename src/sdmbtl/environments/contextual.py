@@ -32,7 +32,7 @@ class ContextualEnv(gymnasium.Env[Any, Any]):
 
     The environment of a context is built again when the context changes, so nothing is carried
     over, unless it takes contexts itself (`built_for` of the family). One seed at the beginning
-    reproduces everything that follows: without a seed of its own, a newly built environment is
+    reproduces everything that follows: without a seed, a newly built environment is
     seeded from this one's generator.
 
     Args:

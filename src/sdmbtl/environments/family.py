@@ -39,7 +39,7 @@ BuiltFor = Literal["episode", "context", "space"]
 class EnvironmentFamily(ABC):
     """Environments indexed by a context: the paper's contextual Markov decision process.
 
-    A subclass sets the attributes and implements `build`; options of its own are arguments of
+    A subclass sets the attributes and implements `build`; further options are arguments of
     its constructor and come back from `options`.
 
     Args:

@@ -63,7 +63,7 @@ def load_creator(spec: EnvSpec) -> Callable[..., Any]:
     """Import the class or function that makes a registered environment.
 
     Raises:
-        FamilyError: If a package that it needs is missing; it says what to install.
+        FamilyError: If a package that it needs is missing, with the fix.
     """
     if callable(spec.entry_point):
         return spec.entry_point

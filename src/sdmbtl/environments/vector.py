@@ -79,7 +79,7 @@ class ContextInDict(gymnasium.Wrapper[Any, Any, Any, Any]):
 class ContextualVectorEnv(SyncVectorEnv[Any, Any]):
     """A vector environment of Gymnasium whose sub-environments keep their contexts.
 
-    Without `num_envs`, each context has a sub-environment of its own and stays there when episodes
+    Without `num_envs`, each context has one sub-environment and stays there when episodes
     end. With it, every episode draws one of the contexts. `reset(options={"contexts": [...]})`
     gives each sub-environment another context, which it keeps until the next such reset.
     `infos["context"]` has the contexts in force.

@@ -123,7 +123,7 @@ class _Process(Worker):
         return WorkerLostError(f"The worker was killed ({name}).", "killed")
 
 
-#: Signals by which a process ends for a fault of its own.
+#: Signals by which a process ends by its fault.
 _CRASHES = (signal.SIGSEGV, signal.SIGABRT, signal.SIGFPE, signal.SIGILL, signal.SIGBUS)
 
 

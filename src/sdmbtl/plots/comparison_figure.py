@@ -22,7 +22,7 @@ def draw_comparison(comparison: Comparison, ax: Axes | None = None) -> Axes:
 
     Args:
         comparison: The methods.
-        ax: Where to draw; on a figure of its own if left out.
+        ax: Where to draw; on a new figure if left out.
     """
     axes = new_figure(SIZE).subplots() if ax is None else ax
     unit, ends = 100 if comparison.is_share else 1, []

@@ -1,6 +1,6 @@
-"""Figures of a study, each on axes of its own or on given ones.
+"""Figures of a study, each on new or given axes.
 
-Everything is drawn on figures of its own, never through pyplot: nothing global is changed.
+Everything is drawn on new figures, never through pyplot: nothing global is changed.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ class StudyPlots:
         """Draw the coverage with the first policies, or the mean best return.
 
         Args:
-            ax: Where to draw; on a figure of its own if left out.
+            ax: Where to draw; on a new figure if left out.
 
         Raises:
             StudyError: If no policy is finished.
@@ -66,7 +66,7 @@ class StudyPlots:
         """Draw the learning curves: mean return on the training contexts against the steps.
 
         Args:
-            ax: Where to draw; on a figure of its own if left out.
+            ax: Where to draw; on a new figure if left out.
 
         Raises:
             StudyError: If there are none.
@@ -92,7 +92,7 @@ class StudyPlots:
         """Draw every policy on every target, by the best return on each, as a heat map.
 
         Args:
-            ax: Where to draw; on a figure of its own if left out.
+            ax: Where to draw; on a new figure if left out.
 
         Raises:
             StudyError: If no policy is finished.
@@ -127,7 +127,7 @@ class StudyPlots:
         list of targets a point for each.
 
         Args:
-            ax: Where to draw; on a figure of its own if left out.
+            ax: Where to draw; on a new figure if left out.
             x: The dimension across; of three or more the second if left out.
             y: The dimension up; of three or more the third if left out.
             at: The slice, by a context in it; that of the worst target if left out.

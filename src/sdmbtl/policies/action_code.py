@@ -1,4 +1,4 @@
-"""Actions as the numbers that a network learns from, and sees of its own last action."""
+"""Actions as the numbers that a network learns from, and its last action as an input."""
 
 from __future__ import annotations
 

@@ -80,7 +80,7 @@ class Graph:
         ]
         graph = helper.make_graph(self._nodes, "policy", given, made, self._constants)
         opset = [helper.make_opsetid("", OPSET)]
-        # An old format of the file itself, which says what is needed for these operators.
+        # An old format of the file itself, enough for these operators.
         model = helper.make_model(graph, opset_imports=opset, ir_version=8, producer_name="sdmbtl")
         self.onnx.checker.check_model(model)
         content: bytes = model.SerializeToString()

@@ -82,7 +82,7 @@ class ContextPolicy:
 
 
 def checked_member(member: Member, space: ContextSpace) -> Member:
-    """Return a member with checked values, and returns of its own that never change."""
+    """Return a member with checked values, and a copy of the returns."""
     number = check_int("id", member.id, low=0, error=PortfolioError)
     if member.policy is not None and not isinstance(member.policy, Policy):
         raise PortfolioError(

@@ -474,7 +474,7 @@ class Portfolio:
         return make_portfolio_onnx(self)
 
     def export(self, directory: str | Path) -> None:
-        """Write the portfolio to a directory of its own, completely or not at all.
+        """Write the portfolio to a directory, completely or not at all.
 
         An older portfolio there is replaced once the new one is on disk.
 
@@ -514,7 +514,7 @@ class Portfolio:
         """
         api = hub.usual_api() if api is None else api
         with TemporaryDirectory() as folder:
-            # To a folder of its own: the cache has links, which a portfolio must not have.
+            # To a new folder: the cache has links, which a portfolio must not have.
             return cls.load(api.snapshot_download(repo_id, revision=revision, local_dir=folder))
 
     # -- helpers -------------------------------------------------------------------------

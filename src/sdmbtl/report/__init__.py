@@ -1,4 +1,4 @@
-"""A study as one HTML page: a file of its own, or live."""
+"""A study as one HTML page: a file, or live."""
 
 from sdmbtl.report.page import make_page
 from sdmbtl.report.study_data import study_data

@@ -112,10 +112,10 @@ class _Handler(BaseHTTPRequestHandler):
                 self._send(HTTPStatus.OK, page, kind="text/html", ETag=tag)
 
     def _foreign(self) -> str | None:
-        """Say why a request is refused that another site may have caused; None for any other.
+        """Explain why a request is refused that another site may have caused; None for any other.
 
         A page of another site can have a browser ask for anything on this machine, also under a
-        name of its own that leads here.
+        name that leads here.
         """
         if self.headers.get("Host", "") not in self.server.hosts:
             return f"This page is at {self.server.url} and under no other name."
@@ -140,4 +140,4 @@ class _Handler(BaseHTTPRequestHandler):
         self.wfile.write(content)
 
     def log_message(self, *_: object) -> None:
-        """Say nothing: the terminal belongs to the command."""
+        """Print nothing: the terminal belongs to the command."""

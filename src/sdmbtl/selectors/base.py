@@ -76,7 +76,7 @@ class Selector(ABC):
         self.sampling = TargetSampling.of(sampling)
         self.history = History(space, self.seed)
 
-    # -- what a selector of your own implements --------------------------------------------
+    # -- methods that a selector implements -------------------------------------------------
 
     @abstractmethod
     def propose(self, history: History) -> Proposal:

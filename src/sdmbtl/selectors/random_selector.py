@@ -61,7 +61,7 @@ class IndependentTraining(Selector):
     name: ClassVar[str] = "independent"
 
     def propose(self, history: History) -> Proposal:
-        """Take the first target without a policy of its own."""
+        """Take the first target without a policy."""
         index = int(np.argmax(history.free_targets()))
         return Proposal(
             history.space.source(index),

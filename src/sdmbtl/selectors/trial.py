@@ -88,7 +88,7 @@ class EarlierRow:
         source_return: As of the trial.
         became: The status of the trial without it: "forgotten", "finished" with another row, or
             "pending" until another policy is evaluated.
-        reason: Why, as the user said; None if nothing was said.
+        reason: The user's reason, if any.
     """
 
     row: NDArray[np.float64] = field(compare=False)

@@ -110,7 +110,7 @@ class Comparison:
         return sorted({float(np.ceil(share * shortest)) for share in MARKS})
 
     def verdicts(self) -> list[str]:
-        """Say how far the best method is ahead of each other one at the last mark."""
+        """Describe the lead of the best method over each other one at the last mark."""
         mark = self.marks[-1]
         best = max(self.methods, key=lambda method: method.at(mark).mean)
         others = [method for method in self.methods if method is not best]

@@ -103,7 +103,7 @@ class Configuration:
             ) from None
 
     def set_up(self) -> Setup:
-        """Make what a recorded configuration says; environments and trainer when needed."""
+        """Make the parts of a recorded configuration; environments and trainer when needed."""
         space = ContextSpace.from_dict(self.space)
         chosen = self.selector
         try:

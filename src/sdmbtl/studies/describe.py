@@ -47,7 +47,7 @@ def headline(snapshot: StudySnapshot) -> str:
 
 
 def result_lines(snapshot: StudySnapshot) -> list[str]:
-    """Say how good the policies are: sum, comparison, gaps, outlook."""
+    """Describe the policies: sum, comparison, gaps, outlook."""
     return [*level_lines(snapshot), *gap_lines(snapshot), *outlook_lines(snapshot)]
 
 
@@ -78,7 +78,7 @@ def objective_text(snapshot: StudySnapshot) -> str | None:
 
 
 def network_line(snapshot: StudySnapshot, network: NetworkRecord) -> str:
-    """Say how well a network does that was distilled from the policies."""
+    """Describe a network that was distilled from the policies."""
     own = _level(snapshot, network.mean_return)
     portfolio = _level(snapshot, network.portfolio_return)
     steps = f"{network.steps:,} steps{_before(snapshot, network.policies)}"
@@ -86,7 +86,7 @@ def network_line(snapshot: StudySnapshot, network: NetworkRecord) -> str:
 
 
 def baseline_line(snapshot: StudySnapshot, baseline: Baseline) -> str:
-    """Say what the study is worth compared with one policy of the same steps."""
+    """Compare the study with one policy of the same steps."""
     own = _level(snapshot, baseline.mean_return)
     ours = _level(snapshot, baseline.study_return)
     error = gain_figure(baseline.standard_error, snapshot.known_span).removeprefix("+")
@@ -100,7 +100,7 @@ def baseline_line(snapshot: StudySnapshot, baseline: Baseline) -> str:
 
 
 def gap_lines(snapshot: StudySnapshot) -> list[str]:
-    """Say which tasks are badly covered."""
+    """Describe the badly covered tasks."""
     gaps = snapshot.gaps
     if not gaps.count:
         return []
@@ -112,7 +112,7 @@ def gap_lines(snapshot: StudySnapshot) -> list[str]:
 
 
 def outlook_lines(snapshot: StudySnapshot) -> list[str]:
-    """Say what one more policy is expected to bring."""
+    """Describe the expected gain of one more policy."""
     if snapshot.next_gain is None or not snapshot.finished:
         return []
     after = " after the pending ones" if _count(snapshot, "pending") else ""
@@ -121,7 +121,7 @@ def outlook_lines(snapshot: StudySnapshot) -> list[str]:
 
 
 def detail_lines(snapshot: StudySnapshot) -> list[str]:
-    """Say what `status` adds: the low end, models and forecasts so far, stopping rules."""
+    """Describe the details of `status`: low end, models and forecasts so far, stopping rules."""
     lines = []
     if snapshot.steps:
         training, evaluation = snapshot.training_steps, snapshot.evaluation_steps
@@ -144,7 +144,7 @@ def detail_lines(snapshot: StudySnapshot) -> list[str]:
 
 
 def problem_lines(snapshot: StudySnapshot) -> list[str]:
-    """Say what went wrong, or is not finished."""
+    """Describe failures, and unfinished work."""
     lines = [
         f"{counted(number, 'policy', 'policies')} {status}"
         for status in ("pending", "failed", "forgotten")
@@ -172,7 +172,7 @@ def problem_lines(snapshot: StudySnapshot) -> list[str]:
 
 
 def policy_problems(policy: PolicySnapshot) -> list[str]:
-    """Say what is wrong with a policy, apart from what random actions do as well."""
+    """Describe the problems of a policy, apart from what random actions do as well."""
     found = []
     if policy.trial.status == "failed" and policy.run.errors:
         found.append(f"failed: {policy.run.errors[-1]}")
@@ -189,7 +189,7 @@ def policy_problems(policy: PolicySnapshot) -> list[str]:
 
 
 def status_lines(snapshot: StudySnapshot) -> list[str]:
-    """Say everything: identity, result, problems, details."""
+    """Describe everything: identity, result, problems, details."""
     parts = [title(snapshot), counted(snapshot.targets, "task")]
     parts.append("trained elsewhere" if snapshot.trainer is None else snapshot.trainer)
     parts += [f"selector {snapshot.selector}", f"seed {snapshot.seed}"]
@@ -198,7 +198,7 @@ def status_lines(snapshot: StudySnapshot) -> list[str]:
 
 
 def model_lines(snapshot: StudySnapshot) -> list[str]:
-    """Say how likely each model is, and which structure was detected."""
+    """Describe the weights of the models, and the detected structure."""
     lines = []
     if snapshot.model_weights:
         ordered = sorted(snapshot.model_weights.items(), key=lambda item: -item[1])
@@ -242,7 +242,7 @@ def _level(snapshot: StudySnapshot, mean_return: float) -> str:
 
 
 def _before(snapshot: StudySnapshot, policies: int) -> str:
-    """Say how many policies were added since something was made of the first ones."""
+    """Count the policies that were added since something was made of the first ones."""
     later = len(snapshot.finished) - policies
     return f", before the last {counted(later, 'policy', 'policies')}" if later > 0 else ""
 

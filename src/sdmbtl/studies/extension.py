@@ -334,7 +334,7 @@ def _training_for(
         extended = make_family(made["name"], **{**made["options"], "space": space})
     elif isinstance(family, FactoryFamily):
         extended = FactoryFamily(family.made_by(), space, **made["options"])  # type: ignore[arg-type]
-    # A function that makes environments has no values of its own: its defaults are our middle.
+    # A function that makes environments has no usual values: its defaults are our middle.
     is_function = isinstance(extended, FactoryFamily) and extended.functional() is None
     usual = {} if is_function else extended.defaults
     targets = read_space(space)[0] if extended is family else extended.space()

@@ -476,7 +476,7 @@ def connect(path: Path, wait: float, *, create: bool = False) -> sqlite3.Connect
         f"file:{quote(str(path.absolute()))}?{mode}",
         uri=True,
         timeout=wait,
-        isolation_level=None,  # transactions begin and end where we say so
+        isolation_level=None,  # transactions begin and end explicitly
         check_same_thread=False,  # heartbeats come from another thread, one at a time
     )
     try:

@@ -152,7 +152,7 @@ class Study:
             env: Name of a family, "gym:NAME", "module:function", a family, or a function of a
                 context. With a space alone, training is yours; without both, as it was made.
             space: A `ContextSpace`, the name of one of the family's, or the path of a TOML file.
-            return_range: Lowest and highest return, before what family or file say.
+            return_range: Lowest and highest return; overrides family and file.
             selector: Its name; "auto": "generalist-first" if policies can start from others.
             selector_options: Its settings.
             objective: Quantity to raise: "mean", "cvar:0.1" (the worst tenth), "worst" or
@@ -279,7 +279,7 @@ class Study:
             callbacks: Called with every `Event`; context managers are entered and left with the
                 run. An error of one is logged, and the run continues.
             progress: Whether the run is shown. "auto": unless `logging` shows "sdmbtl" at INFO.
-            log_every: Seconds between two lines that say what happens; None for none of them.
+            log_every: Seconds between two lines about progress; None for no lines.
             log: Trackers: "tensorboard" (in the study's directory), "wandb", "mlflow".
             checkpoint_seconds: Time between two checkpoints of a training run; None for none.
             retrain_missing: First train policies again whose file is missing or damaged.
@@ -304,7 +304,7 @@ class Study:
         """
         check_int("worker_retries", worker_retries, low=0, error=StudyError)
         stops = stop_rules(rules, budget, total_steps, time_limit, min_gain, patience)
-        self.warn_of_environment()  # a study that cannot train says so before anything is chosen
+        self.warn_of_environment()  # warn before anything is chosen
         with ExitStack() as stack:
             # Another run at work would train in the old environments.
             alone = not join or self._changes is not None
@@ -760,7 +760,7 @@ class Study:
     def plot(self) -> StudyPlots:
         """Figures: `study.plot.coverage()`, `.map()`, `.rows()`, `.curves()`.
 
-        Each is drawn on `ax`, or on a figure of its own, and returns the Matplotlib axes.
+        Each is drawn on `ax`, or on a new figure, and returns the Matplotlib axes.
         """
         from sdmbtl.plots import StudyPlots
 

@@ -1,4 +1,4 @@
-"""Conformance suites: run them on selectors, detectors and trainers of your own.
+"""Conformance suites: run them on selectors, detectors and trainers that you wrote.
 
 For example::
 

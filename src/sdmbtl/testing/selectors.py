@@ -33,7 +33,7 @@ def check_selector(factory: SelectorFactory) -> None:
     """Run every check.
 
     Raises:
-        AssertionError: If the selector breaks the contract; the message says where.
+        AssertionError: If the selector breaks the contract, with the place.
     """
     for check in selector_checks():
         check(factory)
@@ -68,7 +68,7 @@ def check_never_proposes_twice(factory: SelectorFactory) -> None:
 
 
 def check_says_when_exhausted(factory: SelectorFactory) -> None:
-    """Without a source left, `ask` raises ExhaustedError; a batch takes the last sources."""
+    """Nothing left is an ExhaustedError; a batch takes what is left."""
     space = ContextSpace(a=range(3))
     selector = factory(space, seed=0)
     if any(t.index is None for t in _run(factory(space, seed=0), rounds=3)):

@@ -85,7 +85,7 @@ class Trainer(ABC):
         self.endless_after = count("endless_after", endless_after)
         self._warned: set[tuple[int, int]] = set()
 
-    # -- for a trainer of your own -------------------------------------------------------------
+    # -- for your own trainer -----------------------------------------------------------------
 
     @abstractmethod
     def train_chunk(

@@ -377,7 +377,7 @@ class SB3Trainer(Trainer):
         weights = parent.weights()
         noise = {name: w for name, w in fresh.weights().items() if name.endswith("log_std")}
         model.policy.load_state_dict({**weights, **noise})
-        if hasattr(model, "weights"):  # ARS searches around a vector of its own
+        if hasattr(model, "weights"):  # ARS searches around a vector
             model.weights = torch.nn.utils.parameters_to_vector(model.policy.parameters()).detach()
         normalizing: Any = model.get_vec_normalize_env()
         if parent.normalization is not None:

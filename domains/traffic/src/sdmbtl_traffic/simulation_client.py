@@ -1,4 +1,4 @@
-"""A simulation in a process of its own, so that a crash or a hang of SUMO becomes an error.
+"""A simulation in a separate process, so that a crash or a hang of SUMO becomes an error.
 
 `SimulationClient` starts `python -m sdmbtl_traffic.simulation_process`, and both talk through a
 `multiprocessing` connection: a request is the name of a method of `Simulation` with its arguments.
@@ -30,7 +30,7 @@ SHOWN = 500
 
 
 class SimulationClient:
-    """A simulation in a process of its own, which is started at the first reset.
+    """A simulation in a separate process, which is started at the first reset.
 
     Args:
         rules: Settings that all episodes share.

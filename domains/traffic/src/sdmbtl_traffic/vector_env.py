@@ -70,7 +70,7 @@ class Episode(NamedTuple):
 
 
 class MultiAgentVectorEnv(ABC):
-    """Several episodes, each in a context of its own, which begin and end together.
+    """Several episodes, each in one context, which begin and end together.
 
     Agents come and go, and share one policy. An episode does not depend on the others. What the
     product calls is described in `sdmbtl.training.vector_env.VectorEnv`.

@@ -278,7 +278,7 @@ def _half_widths(curves: Floats, *, one_matrix: bool) -> tuple[float, ...]:
 def _over_trials(trials: Floats, *, one_matrix: bool) -> Statistics:
     """Mean, median and interquartile mean of (W,) values, each with half its 95 % interval.
 
-    Runs on one and the same matrix have no intervals: they are no sample of matrices.
+    Runs on one matrix do not generalise to others: there are no intervals.
     """
     several = len(trials) > 1 and not one_matrix
     found = []

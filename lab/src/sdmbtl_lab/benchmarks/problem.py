@@ -22,7 +22,7 @@ from sdmbtl_lab.matrices.shipped import load_matrix
 class Problem(ABC):
     """Transfer matrices of one kind: source n is target n.
 
-    A problem of your own needs a name, a space and `matrix`. It is pickled when a benchmark runs
+    Your problem needs a name, a space and `matrix`. It is pickled when a benchmark runs
     in several processes.
     """
 

@@ -93,7 +93,7 @@ class Answers:
     that starts from scratch, or from a policy, as the proposed one does: of those with the
     nearest width, and among them the nearest number of steps, the one with the nearest centre,
     where a parent that was trained for longer or shorter counts as some distance. Every one is
-    taken once, while there are others: each training run has a row of its own. A specialist that
+    taken once, while there are others: each training run has one row. A specialist that
     starts from another specialist is answered like one that starts from a generalist with as many
     steps.
 

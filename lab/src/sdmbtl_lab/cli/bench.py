@@ -58,7 +58,7 @@ Selectors = Annotated[
     str,
     typer.Option(
         metavar="NAMES",
-        help="Selectors to compare, separated by commas: names, 'module:Class' of your own, or "
+        help="Selectors to compare, separated by commas: names, your 'module:Class', or "
         "'name?key=value&key=value'; 'paper' stands for the paper's.",
         show_default="paper and predictive",
     ),

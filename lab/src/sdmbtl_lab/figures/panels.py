@@ -1,6 +1,6 @@
 """One figure that shows a transfer matrix from all sides, and its small file.
 
-Everything is drawn on figures of its own, never through pyplot: nothing global is changed.
+Everything is drawn on new figures, never through pyplot: nothing global is changed.
 """
 
 from __future__ import annotations

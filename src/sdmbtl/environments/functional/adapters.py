@@ -196,7 +196,7 @@ class AdaptedEnvironment(FunctionalEnvironment):
     def step(
         self, state: AdaptedState, action: jax.Array, parameters: jax.Array
     ) -> tuple[AdaptedState, jax.Array, jax.Array]:
-        """Take a step with a key of its own."""
+        """Take a step with a new key."""
         key, step_key = jax.random.split(state.key)
         inner, ours = self._inner_actions, self._actions
         if isinstance(inner, spaces.Box) and isinstance(ours, spaces.Box):

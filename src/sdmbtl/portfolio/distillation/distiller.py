@@ -1,6 +1,6 @@
 """Distillation of a portfolio into one network, by DAgger.
 
-The student acts, and the policy that serves the context labels its observations. The student
+The student acts, and the policy that serves the context labels the right action. The student
 learns from everything that was played so far, and acts again: it meets the states that it comes
 to itself. Half of the contexts are drawn where it loses most against the portfolio.
 
@@ -105,7 +105,7 @@ class DistillState:
         return sum(len(lesson.inputs) for lesson in self.lessons)
 
     def mean_shortfalls(self) -> NDArray[np.float64]:
-        """(rounds, n) shortfalls in contexts drawn anywhere: others say nothing about the mean."""
+        """(rounds, n) shortfalls in contexts drawn anywhere: others would bias the mean."""
         return np.array(self.shortfalls)[:, EPISODES // 2 :]
 
     def is_worse_than_before(self) -> bool:
@@ -293,7 +293,7 @@ def label(teacher: Actor, observations: Any, code: ActionCode) -> NDArray[np.flo
     """(T, K) codes of a teacher's actions for a batch of T observations.
 
     Of discrete actions they are the probabilities with which the teacher drew them in its training,
-    if it knows them: these also say how much an action matters.
+    if it knows them: these also weight the actions.
     """
     if isinstance(teacher, ContextPolicy) and teacher.policy.remembers:
         raise PolicyError("A policy with a memory cannot teach. Export the portfolio instead.")

@@ -1,6 +1,6 @@
 """Failed training runs: policies far below all others on every target.
 
-Now and then a training run goes wrong without an error. Its policy is no evidence for the next
+Now and then a training run goes wrong without an error. Its policy predicts nothing about the next
 ones, and learning from it would make all of them look unpredictable. Whether there are failures is
 a question of likelihood: either the quality of all policies is a smooth function of the source plus
 noise, or some have failed and may lie anywhere in the range of returns, which costs likelihood for

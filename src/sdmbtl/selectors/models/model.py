@@ -118,7 +118,7 @@ class FittedModel:
         residuals = rows.returns - self.shape.returns(rows.sources, slice(None))
         means = residuals.mean(axis=1)
         residuals -= means[:, None]
-        # A shape has levels of its own on each target: one row's worth of freedom.
+        # A shape has a level for each target: one row's worth of freedom.
         freedom = max(len(rows) - 1, 1) * max(len(rows.space) - 1, 1)
         self.variance = max(float((residuals**2).sum()) / freedom, rows.least_variance)
         self._quality = SmoothEffect(rows.sources, means)

@@ -28,7 +28,7 @@ class PlateauModel(RowModel):
     far(y) is what a policy from far away gets, near(y) what training on y itself would give: at
     least the best return seen there. The sum goes over the dimensions, and over the sum and the
     difference of any two: a longer pole with a lighter mass may be the same to a policy. Each side
-    of such a direction has a reach of its own: often a policy of a hard context is good on all
+    of such a direction has one reach: often a policy of a hard context is good on all
     easier ones, but not the other way round.
 
     Attributes:
@@ -59,7 +59,7 @@ class PlateauModel(RowModel):
 
     def fit(self, rows: KnownRows) -> Plateau:
         """Estimate both levels and the reaches."""
-        # One more policy that is equally bad everywhere: few rows say little about single targets.
+        # One more policy that is equally bad everywhere: few rows fix little about single targets.
         bad = np.full((1, len(rows.space)), np.quantile(rows.returns, self.far_share))
         far = np.quantile(np.concatenate([rows.returns, bad]), self.far_share, axis=0)
         trained_there, _ = SmoothEffect(rows.sources, rows.own).predict(rows.space.unit_targets)

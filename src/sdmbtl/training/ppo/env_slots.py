@@ -1,6 +1,6 @@
 """Environments that are stepped side by side, with a slot for the agent of each.
 
-An environment has one agent and so one slot. A family with a `VectorEnv` brings slots of its own,
+An environment has one agent and so one slot. A family with a `VectorEnv` brings its slots,
 some of which may be empty at times.
 """
 

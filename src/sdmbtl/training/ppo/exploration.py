@@ -52,7 +52,7 @@ class ExploringActor:
         size = (*shape, len(self._std))
         if self._sizes is None:
             return rng.standard_normal(size, dtype=np.float32)
-        # Gumbel noise: the argmax of outputs with it is distributed as the softmax says.
+        # Gumbel noise: the argmax of outputs with it has the distribution of the softmax.
         drawn = rng.standard_exponential(size, dtype=np.float32) + np.float32(TINY**2)
         noise: NDArray[np.float32] = -np.log(drawn)
         return noise

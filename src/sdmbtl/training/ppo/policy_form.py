@@ -204,7 +204,7 @@ class PolicyForm:
                 mean=_insert(obs_stats.mean, at, jnp.full(more, 0.5)),
                 var=_insert(obs_stats.var, at, jnp.full(more, 1 / 12)),
             )
-        # An exported policy has no number of observations: take the usual one.
+        # An exported policy has no count of samples: take as much as is usual.
         usual = settings.num_iterations() * settings.batch_size
         seen = head.observations_seen or usual
         return (

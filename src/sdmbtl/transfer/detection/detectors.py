@@ -19,7 +19,7 @@ from sdmbtl.transfer.detection.criteria import (
     SmallVarianceCriterion,
 )
 
-#: Names of the paper's structures. A detector of your own may return any other name.
+#: Names of the paper's structures. Your detector may return any other name.
 MOUNTAIN = "mountain"
 NO_STRUCTURE = "none"
 
