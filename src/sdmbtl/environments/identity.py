@@ -23,7 +23,7 @@ def identify(family: EnvironmentFamily, context: Mapping[str, float]) -> dict[st
     """Describe the code of a family's environments, as JSON data; one is made, to look at it.
 
     Returns:
-        "source": a hash of each module of your own, or of a function that has no module;
+        "source": a hash of each of your modules, or of a function that has no module;
         "content": a hash of each file that the family's options name.
     """
     env: Any = family.build(family.full_context(context), None)

@@ -85,7 +85,7 @@ def make_selector(name: str, space: ContextSpace, *, seed: int = 0, **options: A
 
     Args:
         name: One of `selector_names()`; "auto" is the recommended one; or "module:Class", a
-            selector of your own. Options may follow: "name?key=value&key=value".
+            selector class. Options may follow: "name?key=value&key=value".
         space: The context space.
         seed: Root of every random choice; the same seed and tells give the same asks.
         **options: Settings of that selector.

@@ -40,7 +40,7 @@ from sdmbtl_lab.matrices.margins import CHOICE_MATTERS
 
 #: Shares of structures leave out the rounds in which the paper's detector is not asked yet.
 SKIPPED_ROUNDS = 5
-#: Code that makes the numbers, besides problems and selectors of your own.
+#: Code that makes the numbers, besides problems and selectors.
 _NUMBERS = (
     *("sdmbtl.contexts", "sdmbtl.transfer", "sdmbtl.selectors", "sdmbtl.seeds"),
     *(f"sdmbtl_lab.matrices.{name}" for name in ("dataset", "margins", "storage")),
