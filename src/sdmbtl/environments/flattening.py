@@ -193,7 +193,7 @@ def _join_axes(array: NDArray[Any], axes: int) -> NDArray[Any]:
 def find_largest(outputs: NDArray[np.float32], sizes: Sequence[int]) -> NDArray[np.intp]:
     """(..., D) the possibility with the largest of (..., K) outputs, for each of D choices."""
     if len(sizes) == 1:
-        return outputs.argmax(axis=-1, keepdims=True)
+        return np.asarray(outputs.argmax(axis=-1, keepdims=True))
     parts = np.split(outputs, np.cumsum(sizes)[:-1], axis=-1)
     return np.stack([part.argmax(axis=-1) for part in parts], axis=-1)
 
