@@ -2,7 +2,7 @@
 
     python lab/experiments/compare_tools.py [--matrices 10] [--data crop]     # needs optuna, cmaes
 
-A sampler suggests the level of each dimension. It is told the mean over all targets of the best
+A sampler suggests the level of each dimension. It gets the mean over all targets of the best
 return so far, or the gain of its context over that. Every policy is kept, as for the selectors; a
 context that is suggested twice is trained twice. Real data: matrices whose rows are drawn from the
 seeds, scaled to 0..1. Synthetic data: the paper's 3D configurations with noise 5.

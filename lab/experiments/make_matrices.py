@@ -35,7 +35,7 @@ from sdmbtl_lab.matrices.shipped import folder
 FAST_SETTINGS = {"update_epochs": 5, "learning_rate": 0.001}
 FAST = [word for setting in FAST_SETTINGS.items() for word in ("--set", "{}={}".format(*setting))]
 
-#: What `sdmbtl lab matrix` is given for each; in the order in which they are made.
+#: Arguments of `sdmbtl lab matrix` for each, in the order in which they are made.
 ARGUMENTS = {
     "cartpole-wide": ["CartPole", "--space", "wide", *FAST],
     "cartpole-forces": ["CartPole", "--space", "forces", *FAST],
@@ -52,7 +52,7 @@ ARGUMENTS = {
     # The paper trains 5,000,000 steps: days of two cores. This takes 75 minutes of one core a seed.
     "bipedal-walker": ["BipedalWalker", "--steps", "1000000", "--multi-task", "1"],
     "crop": ["Crop", "--multi-task", "6,12"],
-    # Nothing in it is random, so that one episode says all.
+    # Nothing in it is random, so one episode is enough.
     "crop-planning": [
         *("CropPlanning", "--levels", "4", "--episodes", "1", "--multi-task", "6,12"),
     ],
@@ -113,7 +113,7 @@ REGIONS = {
 }
 
 
-#: How many seeds ship, at most.
+#: Most seeds that ship.
 SEEDS = {**dict.fromkeys(ARGUMENTS, 3), **dict.fromkeys(REGIONS, 2)}
 SEEDS |= {"traffic": 2, "bipedal-walker": 2, "regions-bipedal-walker": 1}
 MOST_SEEDS = max(SEEDS.values())

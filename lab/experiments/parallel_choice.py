@@ -72,7 +72,7 @@ def simulate_workers(
         selector: A selector that was not asked before.
         returns: (N, N) the transfer matrix.
         workers: q; a run that would be one policy too many is not started.
-        mode: Whether a free worker asks at once, or all together.
+        mode: Workers ask one by one as they become free, or all together.
         policies: K, the number of policies.
         seed: Root of durations and failures.
     """

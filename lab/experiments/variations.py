@@ -55,7 +55,7 @@ class Plateau:
     h = -height · (1 - exp(-sum over j of (d_j / reach_j)²)), d the steps from source to target.
 
     Attributes:
-        height: How far returns fall in the end.
+        height: Depth to which returns fall in the end.
         reach: (D,) steps after which they have fallen by 63 % of that.
     """
 
@@ -84,10 +84,10 @@ class Variation(Problem):
         g: Kind of the task difficulty.
         g_slope: Its slope, as for f.
         noise: Standard deviation of the noise.
-        heavy_tails: Whether the noise has Student's t distribution instead of the normal one.
+        heavy_tails: The noise has Student's t distribution instead of the normal one.
         run_deviation: Standard deviation between training runs; a run moves its whole row.
         failures: Share of the training runs that fail.
-        failure_drop: How far the row of a failed run falls.
+        failure_drop: Fall of the row of a failed run.
         floor: Quantile of the matrix without noise below which returns are cut off.
         ceiling: Quantile of it above which they are cut off.
     """

@@ -194,6 +194,19 @@ class TestActing:
         assert portfolio.policy_for([0]).act([2.0]) == 0
         assert portfolio.policy_for([3]).act([[2.0], [-2.0]]).tolist() == [1, 0]
 
+    def test_the_choice_for_a_context_is_remembered(self, monkeypatch):
+        policies = [linear_policy(-1.0), linear_policy(1.0, 1.0, sees_context=True)]
+        returns = [9.0, 8.0, 1.0, 1.0], [1.0, 1.0, 8.0, 9.0]
+        members = [member(i, returns[i], policy=policies[i]) for i in (0, 1)]
+        portfolio = Portfolio(LINE, members)
+        first = portfolio.policy_for({"a": 2.9})
+        monkeypatch.setattr(portfolio, "choose", None)
+        again = portfolio.policy_for([2.9])
+        assert again.policy is first.policy is policies[1]
+        assert again is not first, "one that remembers would mix up two episodes"
+        with pytest.raises(TypeError):
+            portfolio.policy_for([2.8])
+
     def test_a_policy_that_was_trained_elsewhere_can_only_be_chosen(self):
         portfolio = Portfolio(LINE, [Member(7, {"a": 2.0}, None, np.ones((4, 1)))])
         assert portfolio.choose([1.0]).policy == 7

@@ -5,6 +5,7 @@ import pytest
 
 from sdmbtl.environments import make_family
 from sdmbtl.environments.mujoco_families import Hopper
+from sdmbtl.errors import TrainingError
 from sdmbtl.training import TrainingJob, make_trainer
 from sdmbtl.training.ppo.env_slots import GymnasiumBatch
 
@@ -50,3 +51,23 @@ def test_training_and_evaluation_equal_those_of_single_environments(monkeypatch)
     assert (batched[0], single[0]) == (HopperBatch, GymnasiumBatch)
     assert_equal(batched, single)
     assert len(set(batched[2].returns.ravel())) > 4
+
+
+@pytest.mark.parametrize("method", ["observe", "judge"])
+def test_numbers_that_are_not_finite_name_their_context(monkeypatch, method):
+    """One slot of a batch is broken, from the third step on."""
+    calls, usual = [], getattr(HopperBatch, method)
+
+    def broken(self, slots, *how):
+        made = usual(self, slots, *how)
+        calls.append(slots)
+        if len(slots) == 3 and len(calls) > 6:
+            (made if method == "observe" else made[0])[1] = np.nan
+        return made
+
+    monkeypatch.setattr(HopperBatch, method, broken)
+    family = make_family("Hopper")
+    space = family.space("world", levels=2)
+    trainer = make_trainer("ppo", family, space, **TINY)
+    with pytest.raises(TrainingError, match=r"failed in the context \{.*'gravity': .*nan"):
+        trainer.train([TrainingJob(space.targets, 0)])

@@ -23,7 +23,7 @@ TITLES = {
 #: Marks of the tables of data sets, and of the table of leads.
 SHOWN_MARKS = (1, 2, 4, 8, 12)
 LEAD_MARKS = (2, 4, 8, 12)
-#: What the README's table shows.
+#: Columns of the README's table.
 FIRST_DATA = ("Pendulum", "CartPole forces", "CartPole wide")
 FIRST_TITLES = {
     OURS: "**sdmbtl**, defaults",

@@ -21,7 +21,7 @@ STYLES = {
     "prioritised": (BLUE, "--", "D"),
     "multi-task": (BLUE, ":", "v"),
 }
-#: How much of their colour the baselines keep.
+#: Share of their colour that the baselines keep.
 MUTED = 0.55
 #: Share of a panel's height below the lowest of the methods that count, for those that fall off.
 FALLING = 0.6
@@ -31,7 +31,7 @@ def coverage_figure(comparison: Comparison) -> Figure:
     """Draw the coverage of every method against the total steps.
 
     Args:
-        comparison: What was measured.
+        comparison: The measurements.
 
     Returns:
         A panel for each data set. Bands are 95 % intervals over seeds, of ours and of the

@@ -29,7 +29,7 @@ class Measured:
     Attributes:
         rows: For each mark, the (N,) mean return in new episodes of the policy chosen for each
             target.
-        notes: What else is recorded, as JSON data.
+        notes: Further data to record, as JSON.
     """
 
     rows: Mapping[int, Floats]
@@ -69,7 +69,7 @@ def fresh_rows(
 
     Args:
         data: The data set.
-        trainer: What plays the episodes.
+        trainer: Trainer that plays the episodes.
         policies: All k policies.
         chosen: For each mark the (N,) number of the policy of each target.
         seed: Root of the episodes.

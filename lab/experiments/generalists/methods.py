@@ -174,9 +174,9 @@ class Method(NamedTuple):
 
     Attributes:
         name: Name in the result.
-        run: What trains and measures it.
-        keyed: Whether results of other code do not count.
-        for_foreign: Whether it is measured on foreign environments only.
+        run: Function that trains and measures it.
+        keyed: True if results are valid only for the code version that produced them.
+        for_foreign: True if it is measured on foreign environments only.
     """
 
     name: str
@@ -185,7 +185,7 @@ class Method(NamedTuple):
     for_foreign: bool = False
 
 
-#: What takes least time first.
+#: The quickest first.
 METHODS = (
     Method("generalist", generalist),
     Method("multi-task", multi_task),

@@ -40,7 +40,7 @@ def compute_all(
             done, _ = wait(waiting, HEARTBEAT_SECONDS, return_when=FIRST_COMPLETED)
             if not done and heartbeat is not None:
                 heartbeat()
-            # What went well first: an error ends the work, and would drop it.
+            # Successes first: an error ends the work, and would drop them.
             for future in sorted(done, key=lambda f: f.exception() is not None):
                 yield waiting.pop(future), future.result()
     finally:

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-import ast
 import hashlib
 from collections.abc import Iterator
 from functools import cache
 from importlib.util import find_spec
 from pathlib import Path
+
+from sdmbtl.software import hash_source
 
 
 @cache
@@ -20,8 +21,7 @@ def code_fingerprint(*modules: str) -> str:
     for module in sorted(set(modules)):
         digest.update(module.encode())
         for path in _files(module):
-            tree = ast.parse(path.read_bytes())
-            digest.update(ast.dump(_without_docstrings(tree), annotate_fields=False).encode())
+            digest.update(hash_source(path.read_text(encoding="utf-8")).encode())
     return digest.hexdigest()[:16]
 
 
@@ -35,19 +35,3 @@ def _files(module: str) -> Iterator[Path]:
         yield from sorted(Path(folder).rglob("*.py"))
     if spec and not spec.submodule_search_locations and str(spec.origin).endswith(".py"):
         yield Path(str(spec.origin))
-
-
-def _without_docstrings(tree: ast.Module) -> ast.Module:
-    """Remove strings that are statements by themselves."""
-    for node in ast.walk(tree):
-        if isinstance(node, ast.Module | ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef):
-            node.body = [
-                statement
-                for statement in node.body
-                if not (
-                    isinstance(statement, ast.Expr)
-                    and isinstance(statement.value, ast.Constant)
-                    and isinstance(statement.value.value, str)
-                )
-            ]
-    return tree

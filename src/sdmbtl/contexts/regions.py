@@ -160,7 +160,7 @@ def draw_lowest(
     Args:
         returns: (M,) returns; the lowest has rank 1.
         n: Number of positions.
-        rng: What they are drawn with; it also decides among equals.
+        rng: Generator of the draw; it also decides among equals.
         weights: (M,) factors of the probabilities; None for equal ones.
         temperature: The weight of rank r is proportional to (1 / r) ** (1 / temperature).
     """
@@ -188,7 +188,7 @@ def draw(
         space: The context space.
         source: The source.
         n: Number of contexts of a region.
-        rng: What they are drawn with.
+        rng: Generator of the draw.
         returns: (N,) returns on the targets, NaN where unknown. Half of the contexts of a
             region are then targets where they are low, drawn by rank.
     """

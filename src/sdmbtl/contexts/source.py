@@ -30,7 +30,7 @@ class Source:
             space does not count.
         parent: Id of the trial whose policy is the start; None for a start from scratch.
         steps: Environment steps; None for as many as the trainer is set to.
-        sees_context: Whether the policy sees the context it acts in.
+        sees_context: True if the policy sees the context it acts in.
 
     Example:
         >>> Source.at([0.5, 2]).to_dict()

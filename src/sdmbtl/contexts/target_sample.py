@@ -15,8 +15,8 @@ from sdmbtl.contexts.space import ContextSpace
 from sdmbtl.errors import ContextError
 from sdmbtl.seeds import seed_sequence
 
-#: Unit coordinates are told apart in this many steps when targets are put in order: sorting whole
-#: numbers this small takes time linear in their number.
+#: Targets are sorted by unit coordinates rounded to this many steps: sorting whole numbers this
+#: small takes time linear in their number.
 _STEPS = np.iinfo(np.uint16).max
 
 
@@ -59,7 +59,7 @@ class TargetSampling:
         return cls(**given)
 
 
-#: What selectors do unless they are told otherwise.
+#: The default of selectors.
 USUAL_SAMPLING = TargetSampling()
 
 
@@ -132,7 +132,7 @@ class TargetSample:
         return place if place < len(self) and self.indices[place] == index else None
 
     def row(self, returns: NDArray[np.float64]) -> NDArray[np.float64]:
-        """(n,) what (N,) returns say about the drawn targets.
+        """(n,) estimates of (N,) returns on the drawn targets.
 
         Where a drawn target was not evaluated, the mean over those of its part that were stands
         for it; NaN if none was.

@@ -38,7 +38,7 @@ class FactoryFamily(EnvironmentFamily):
         factory: The function, or "module:function", importable also from the current directory.
         space: The contexts: a `ContextSpace` or the path of a TOML file.
         return_range: Lowest and highest return of an episode, if they are known.
-        built_for: What one environment can be used for; see `EnvironmentFamily`. With "episode",
+        built_for: Use of one environment; see `EnvironmentFamily`. With "episode",
             each is made again: slower, and right for one that is not the same after a reset.
 
     Raises:

@@ -190,6 +190,14 @@ def _join_axes(array: NDArray[Any], axes: int) -> NDArray[Any]:
     return array.reshape(*array.shape[: array.ndim - axes], -1)
 
 
+def find_largest(outputs: NDArray[np.float32], sizes: Sequence[int]) -> NDArray[np.intp]:
+    """(..., D) the possibility with the largest of (..., K) outputs, for each of D choices."""
+    if len(sizes) == 1:
+        return np.asarray(outputs.argmax(axis=-1, keepdims=True))
+    parts = np.split(outputs, np.cumsum(sizes)[:-1], axis=-1)
+    return np.stack([part.argmax(axis=-1) for part in parts], axis=-1)
+
+
 class FlatActions:
     """Turns what a network chooses into actions of a space.
 
@@ -229,12 +237,7 @@ class FlatActions:
 
     def best(self, outputs: NDArray[np.float32]) -> Any:
         """The actions that a network finds best, by its (..., K) outputs."""
-        if self.sizes is None:
-            return self.to_space(outputs)
-        if len(self.sizes) == 1:
-            return self.to_space(outputs.argmax(axis=-1, keepdims=True))
-        parts = np.split(outputs, np.cumsum(self.sizes)[:-1], axis=-1)
-        return self.to_space(np.stack([part.argmax(axis=-1) for part in parts], axis=-1))
+        return self.to_space(outputs if self.sizes is None else find_largest(outputs, self.sizes))
 
     def to_space(self, chosen: NDArray[Any]) -> Any:
         """Actions as the environment takes them.

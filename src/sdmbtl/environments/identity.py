@@ -1,16 +1,14 @@
 """Identity of the code that makes environments, to notice when it is no longer the same.
 
-It has hashes of one's own source code, and of the files that the environments are made from.
+It has hashes of your own source code, and of the files that the environments are made from.
 Installed packages are not part of it: the record of a study names their versions.
 """
 
 from __future__ import annotations
 
 import ast
-import hashlib
 import inspect
 import sys
-import textwrap
 from collections.abc import Mapping
 from functools import partial
 from pathlib import Path
@@ -18,13 +16,14 @@ from typing import Any
 
 from sdmbtl.environments.contextual import close_quietly
 from sdmbtl.environments.family import EnvironmentFamily
+from sdmbtl.software import hash_source
 
 
 def identify(family: EnvironmentFamily, context: Mapping[str, float]) -> dict[str, Any]:
     """Describe the code of a family's environments, as JSON data; one is made, to look at it.
 
     Returns:
-        "source": a hash of each module of one's own, or of a function that has no module;
+        "source": a hash of each of your modules, or of a function that has no module;
         "content": a hash of each file that the family's options name.
     """
     env: Any = family.build(family.full_context(context), None)
@@ -50,7 +49,7 @@ def _source(maker: Any) -> dict[str, str]:
         return {}
     if file.suffix != ".py" or name == "__main__":
         try:
-            return {maker.__qualname__: _hash(inspect.getsource(maker))}
+            return {maker.__qualname__: hash_source(inspect.getsource(maker))}
         except (OSError, TypeError):  # typed into a shell
             return {}
     folder = file.parents[name.count(".") + (file.name == "__init__.py")]
@@ -66,7 +65,7 @@ def _source(maker: Any) -> dict[str, str]:
         path = path / "__init__.py" if is_package else path.with_suffix(".py")
         if belongs and module not in found and path.is_file():
             text = path.read_text(encoding="utf-8")
-            found[module] = _hash(text)
+            found[module] = hash_source(text)
             package = module if is_package else module.rpartition(".")[0]
             for node in ast.walk(ast.parse(text)):
                 if isinstance(node, ast.Import):
@@ -77,17 +76,3 @@ def _source(maker: Any) -> dict[str, str]:
                     base = ".".join([*parents, *filter(None, [node.module])])
                     waiting += [base, *(f"{base}.{alias.name}" for alias in node.names)]
     return found
-
-
-def _hash(source: str) -> str:
-    """Hash source code without comments, docstrings and layout."""
-    try:
-        tree = ast.parse(textwrap.dedent(source))
-    except SyntaxError:  # the lines of a lambda may be part of a call
-        return hashlib.sha256(source.encode()).hexdigest()[:16]
-    for node in ast.walk(tree):
-        if isinstance(node, ast.Module | ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef):
-            texts = [n for n in node.body if isinstance(n, ast.Expr)]
-            constants = [n for n in texts if isinstance(n.value, ast.Constant)]
-            node.body = [n for n in node.body if n not in constants]
-    return hashlib.sha256(ast.dump(tree, annotate_fields=False).encode()).hexdigest()[:16]

@@ -16,7 +16,7 @@ import gymnasium
 import numpy as np
 from numpy.typing import NDArray
 
-#: What the hull is called where Box2D reports a contact; lower legs have their number.
+#: Name of the hull where Box2D reports a contact; lower legs have their number.
 HULL = "hull"
 
 
@@ -44,7 +44,7 @@ class SelfContainedWalker(gymnasium.Env[Any, Any]):
     def _destroy(self) -> None:
         """Replace the world; Gymnasium's `reset` calls this to clear it."""
         self.world = self.module.Box2D.b2World(gravity=self.world.gravity)
-        # What was in the old world is gone, and using it would crash the process.
+        # Bodies of the old world are gone, and using one would crash the process.
         self.hull, self.terrain, self.legs, self.joints = None, [], [], []
 
 

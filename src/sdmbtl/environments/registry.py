@@ -69,7 +69,7 @@ def make_family(
     Args:
         name: One of `family_names()`, in any case; "gym:LunarLander-v3", an environment that is
             registered with Gymnasium (see `GymnasiumFamily`); or "module:function", a function of
-            one's own that makes the environment of a context (see `FactoryFamily`).
+            your own that makes the environment of a context (see `FactoryFamily`).
         space: The default space: a `ContextSpace`, its `to_dict()`, the path of a TOML file, or
             one of the family's spaces by name. The last two kinds of names need one.
         **options: Settings of that family; of "gym:" arguments of the environment.

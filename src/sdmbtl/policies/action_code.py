@@ -38,7 +38,7 @@ class ActionCode:
         self._starts = np.zeros(0, np.int64)
         if isinstance(space, spaces.Box):
             low, high = (x.ravel().astype(np.float64) for x in (space.low, space.high))
-            # An entry that can only be one number has it by its bounds, whatever its code.
+            # The bounds decide an entry that can only be one number, whatever its code.
             bounded = np.isfinite(low) & np.isfinite(high) & (low < high)
             low, high = np.where(bounded, low, -1.0), np.where(bounded, high, 1.0)
             self.centre = ((low + high) / 2).astype(np.float32)

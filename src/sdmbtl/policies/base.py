@@ -19,14 +19,14 @@ from sdmbtl.foreign import parse_json, read_bytes
 
 VERSION = 1
 
-#: Where each kind of policy is implemented; imported when a file of that kind is loaded.
+#: Class of each kind of policy; imported when a file of that kind is loaded.
 _KINDS = {
     "mlp": "sdmbtl.policies.mlp:MlpPolicy",
     "distilled": "sdmbtl.policies.distilled:DistilledPolicy",
     "stable-baselines3": "sdmbtl.policies.sb3:SB3Policy",
 }
 
-#: What arrays and descriptions raise that do not make a policy.
+#: Errors of arrays and descriptions that do not make a policy.
 MISFITS = (
     ArithmeticError,
     AssertionError,
@@ -93,7 +93,7 @@ class Policy(ABC):
         """Make the policy again from `arrays()` and `description()`."""
 
     def acting(self) -> Policy:
-        """The policy with nothing but what acting needs; what training left is dropped."""
+        """Return the policy without arrays that only training needs."""
         return self
 
     def __reduce__(self) -> tuple[Any, ...]:

@@ -59,14 +59,14 @@ class GatedUnit(NamedTuple):
         return following
 
 
-#: Where inputs are cut off, as a number of 32 bits.
+#: Largest size of inputs, as a number of 32 bits.
 LIMIT = np.float32(OBSERVATION_LIMIT)
 
 
 class DistilledPolicy(Policy):
     """Acts with a state that it carries through an episode.
 
-    A network that is told its context has the context's unit coordinates as its state. One that is
+    A network that sees its context has the context's unit coordinates as its state. One that is
     not has a memory: the hidden numbers of a gated recurrent unit, and its own last action.
 
     >>> network = DistilledPolicy.load("network.safetensors")  # doctest: +SKIP
@@ -76,7 +76,7 @@ class DistilledPolicy(Policy):
     Args:
         head: The last layers: from observation and context, or from the hidden numbers, to the
             action. It has an action space.
-        dimensions: The context's dimensions by name, in order, if the network is told it.
+        dimensions: The context's dimensions by name, in order, if the network sees it.
         memory: The recurrent unit, if it is not.
         observation_space: Space of observations that are not vectors of floats: they are
             flattened.
@@ -139,7 +139,7 @@ class DistilledPolicy(Policy):
         """Return the (S,) state in which an episode begins.
 
         Args:
-            context: The context, for a network that is told it; features that it does not know
+            context: The context, for a network that sees it; features that it does not know
                 are ignored.
 
         Raises:
@@ -167,7 +167,7 @@ class DistilledPolicy(Policy):
 
         Raises:
             PolicyError: If a shape does not fit.
-            ContextError: If the network is told its context, and there is no state.
+            ContextError: If the network sees its context, and there is no state.
         """
         # Observations with the context are vectors already.
         flatten = partial(np.asarray, dtype=np.float32) if self.sees_context else self.flatten

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import astuple, dataclass
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -42,10 +42,6 @@ class ImageShape:
     def size(self) -> int:
         """Numbers of the image."""
         return self.height * self.width * self.channels
-
-    def to_json(self) -> list[Any]:
-        """Return the shape as JSON data."""
-        return list(astuple(self))
 
     def n_features(self, kernels: Sequence[tuple[int, ...]]) -> int:
         """Return the numbers that convolutions with (k, k, channels, outputs) kernels give.

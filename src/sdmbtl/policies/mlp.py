@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import astuple
 from typing import TYPE_CHECKING, Any, NamedTuple, Self
 
 import numpy as np
@@ -18,7 +19,7 @@ if TYPE_CHECKING:
 
     from sdmbtl.policies.images import ImageShape
 
-#: Where observations that are normalised in training are cut off.
+#: Largest size of observations that are normalised in training.
 OBSERVATION_LIMIT = 10.0
 
 
@@ -203,7 +204,7 @@ class MlpPolicy(Policy):
         if self.sees_context:
             described["sees_context"] = True
         if self.image is not None:
-            described["image"] = self.image.to_json()
+            described["image"] = list(astuple(self.image))
         return described
 
     @classmethod

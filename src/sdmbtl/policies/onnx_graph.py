@@ -92,7 +92,7 @@ def make_onnx(policy: MlpPolicy) -> bytes:
 
     Its input "observation" is (n, O) floats: observations, flattened if they are not vectors. For a
     policy that sees the context, the unit coordinates of the context follow in each row; the file
-    says so in the description of its input. The output "action" is what `policy.act` gives for a
+    says so in the description of its input. The output "action" is that of `policy.act` for a
     batch.
 
     Raises:

@@ -37,6 +37,8 @@ if TYPE_CHECKING:
 
 #: Share of the returns to be expected that an interval holds.
 CONFIDENCE = 0.95
+#: Contexts whose choice is remembered.
+MOST_REMEMBERED = 4096
 #: Differences between episodes on the same target that show their variance.
 FEWEST_DEGREES = 16
 
@@ -47,12 +49,12 @@ class Choice:
 
     Attributes:
         policy: Its id.
-        source: What it was trained on.
+        source: Its training contexts.
         expected_return: Mean return to be expected.
         uncertainty: One standard deviation of the expected return.
         interval: Lowest and highest mean return to be reckoned with, at 95 %.
-        is_target: Whether the context is a target.
-        inside: Whether the context lies in the box around the targets.
+        is_target: True if the context is a target.
+        inside: True if the context lies in the box around the targets.
         reason: Why, in words.
         ranking: Id and expected return of each member, best first.
     """
@@ -108,6 +110,7 @@ class Portfolio:
             ids = [member.id for member in checked]
             raise PortfolioError(f"Policies need different ids. Got {ids}. Number them again.")
         self.members: tuple[Member, ...] = tuple(checked)
+        self._chosen: dict[bytes, int] = {}
         place: dict[int | None, int] = {m.id: number for number, m in enumerate(checked)}
         parents = [place.get(m.source.parent, -1) for m in checked]
         self.model = ReturnModel(
@@ -293,11 +296,23 @@ class Portfolio:
         return policy
 
     def policy_for(self, context: ContextLike) -> Actor:
-        """Return the policy that acts in a context, on plain observations of its environment."""
-        return self.actor(self.choose(context).policy, context)
+        """Return the policy that acts in a context, on plain observations of its environment.
+
+        The choice for a context is remembered, so this may be called before every step.
+        """
+        key = self.space.vector(context).tobytes()
+        if key not in self._chosen:
+            if len(self._chosen) >= MOST_REMEMBERED:
+                self._chosen.clear()
+            self._chosen[key] = self.choose(context).policy
+        return self.actor(self._chosen[key], context)
 
     def actor(self, member: int, context: ContextLike) -> Actor:
-        """Return a member in a context, on the plain observations of its environment."""
+        """Return a member in a context, on the plain observations of its environment.
+
+        Raises:
+            PortfolioError: If it was trained elsewhere, so that it is not here.
+        """
         policy = self.policy(member)
         if not policy.sees_context and not policy.remembers:
             return policy
@@ -310,8 +325,8 @@ class Portfolio:
 
         Args:
             context: The context.
-            trust: Whether to import and call a function that the portfolio names as the maker of
-                its environments: be sure where the portfolio comes from.
+            trust: Import and call a function that the portfolio names as the maker of its
+                environments. Do so only if you know its author.
             **options: As for `EnvironmentFamily.make`, for example render_mode="human".
 
         Raises:
@@ -401,7 +416,7 @@ class Portfolio:
         """Return a portfolio without the members that add nothing, or hardly anything.
 
         Args:
-            tolerance: How much the mean best return may fall, as a share of the return range.
+            tolerance: Largest fall of the mean best return, as a share of the return range.
 
         Raises:
             PortfolioError: If a tolerance is given and the return range is not known.
@@ -584,7 +599,7 @@ def smallest_cover(
 
     Args:
         means: (k, N) expected return of each member on each target.
-        allowed_loss: How much the mean over the targets of the best return may fall.
+        allowed_loss: Largest fall of the mean over the targets of the best return.
         weights: (N,) importance of the targets; None if all are equally important.
     """
     full = means.max(axis=0)

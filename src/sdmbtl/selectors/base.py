@@ -35,9 +35,9 @@ from sdmbtl.transfer import ObservedRows, as_row, mean_of
 
 STATE_VERSION = 5
 REPORTED: tuple[Status, ...] = ("finished", "failed", "cancelled")
-#: What is accepted as a trial: the trial, its id, its source, or the context it is a point of.
+#: A trial: the trial, its id, its source, or the context it is a point of.
 TrialLike = Trial | int | Source | ContextLike
-#: What is accepted as a sampling: the sampling, or its settings as JSON data.
+#: A sampling: itself, or its settings as JSON data.
 SamplingLike = TargetSampling | Mapping[str, Any]
 
 

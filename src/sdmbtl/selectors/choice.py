@@ -64,7 +64,7 @@ def refine_choice(
     Args:
         history: The history that the choice is made from.
         gains: (n,) what each target of its space would gain.
-        gains_of: What any (m, D) sources in unit coordinates would gain, (m,).
+        gains_of: Gives the (m,) gains of any (m, D) sources in unit coordinates.
 
     Returns:
         The choice; None if the history is not that of a sample, or all these targets are taken.

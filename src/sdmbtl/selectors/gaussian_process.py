@@ -56,7 +56,7 @@ class GaussianProcess:
     def predict(
         self, points: NDArray[np.float64]
     ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-        """Posterior mean and standard deviation of the function itself, without noise."""
+        """(M,) posterior means and standard deviations at (M, D) points, without noise."""
         variance, length, _ = np.exp(self.log_parameters)
         cross = variance * np.exp(-0.5 * squared_distances(self.points, points) / length**2)
         mean = self._mean + self._weights @ cross

@@ -312,7 +312,7 @@ class GeneralistFirstSelector(Selector):
         ]
 
     def remaining_gain(self, policies: int = 3) -> float | None:
-        """Forecast how much the mean best return will rise by some more policies."""
+        """Forecast the rise of the mean best return by more policies; None before the third row."""
         policies = check_int("policies", policies, low=1, error=SelectorError)
         seen = self._seen()
         if len(seen.rows) < 3:

@@ -44,7 +44,7 @@ class GPSelector(Selector):
         seed: Kept for the contract; nothing here is random.
         best: "real" uses the observed best returns (the revised form), "modelled" the
             modelled ones (the original MBTL).
-        slopes: How the gap's slopes are learned: "return" as in the paper, "relative" or
+        slopes: Estimate of the gap's slopes: "return" as in the paper, "relative" or
             "within" as described in `sdmbtl.transfer.slopes`, or "fixed" (the original MBTL).
         sampling: Sampling of very many targets, or its settings; None to compare all of them.
     """

@@ -25,7 +25,7 @@ class History:
     Args:
         space: The context space.
         seed: Root seed of the selector.
-        trials: What there is already.
+        trials: Earlier trials.
         return_range: Lowest and highest return there is, if known. Bounds forecasts, changes no
             choice.
 

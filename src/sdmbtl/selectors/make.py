@@ -49,7 +49,7 @@ def resolve_auto(name: str, *, regions: bool = False) -> str:
 
     Args:
         name: Name of a selector, or "auto".
-        regions: Whether policies can be trained on regions and start from other policies.
+        regions: True if policies can be trained on regions and start from other policies.
     """
     if name != AUTO:
         return name
@@ -85,7 +85,7 @@ def make_selector(name: str, space: ContextSpace, *, seed: int = 0, **options: A
 
     Args:
         name: One of `selector_names()`; "auto" is the recommended one; or "module:Class", a
-            selector of one's own. Options may follow: "name?key=value&key=value".
+            selector class. Options may follow: "name?key=value&key=value".
         space: The context space.
         seed: Root of every random choice; the same seed and tells give the same asks.
         **options: Settings of that selector.

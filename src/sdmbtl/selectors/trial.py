@@ -26,7 +26,7 @@ class Proposal:
     """Result of `Selector.propose`: a source, and why it was chosen.
 
     Attributes:
-        source: What to train on: `space.source(index)`, `Source.at(vector)` with a width, a parent
+        source: The source: `space.source(index)`, `Source.at(vector)` with a width, a parent
             and a number of steps, or `space.whole()`.
         strategy: Name of the strategy that chose it.
         reason: Why, in a sentence or two.
@@ -103,10 +103,10 @@ class Trial:
 
     Attributes:
         id: Number of the trial; `tell` accepts it in place of the trial.
-        source: What is trained on, as a value.
+        source: The source that is trained on.
         context: The same by name; of a region its centre.
         index: Index of the target it equals, None if it is not a target, or a region.
-        strategy: What chose it; "reported" for a policy that was trained without being asked for.
+        strategy: Its strategy; "reported" for a policy that was trained without being asked for.
         reason: Why, in a sentence or two.
         structure: The structure that was detected before the choice, None if nothing was.
         model: The model whose prediction the choice rests on, None if no model predicted.
@@ -119,8 +119,8 @@ class Trial:
             was reported without them.
         source_return: J(pi_x, x), if the source is not a target; of a region the mean over the
             targets in it, unless another number was reported.
-        run: How its policy came about, if a study trained it.
-        attributes: What the user has attached, as JSON data: the number of a job, a link.
+        run: Training of its policy, if a study trained it.
+        attributes: Data that the user has attached, as JSON: the number of a job, a link.
         earlier: The rows that it had before, in order.
         region: Lowest and highest value of each dimension; of a point the same one twice.
     """

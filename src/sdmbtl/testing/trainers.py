@@ -78,7 +78,7 @@ def check_takes_contexts_and_steps_of_a_job(factory: TrainerFactory) -> None:
 
 
 def check_starts_from_a_parent_or_refuses(factory: TrainerFactory) -> None:
-    """A parent changes the policy, always in the same way; who cannot start from one says so."""
+    """A parent changes the policy, always in the same way, or the trainer refuses it."""
     trainer = _make(factory)
     (parent,) = trainer.train([_job(0)])
     job = TrainingJob(_SPACE.targets[[3]], 0, parent=parent.policy)

@@ -139,7 +139,7 @@ class Trainer(ABC):
         Raises:
             FamilyError: If an environment cannot be made, or contexts differ in their spaces.
             TrainingError: If it fails at its first reset or step.
-            TrainerError: If it is nothing for this trainer.
+            TrainerError: If this trainer cannot learn it.
         """
         check_spaces_are_constant(self.family, self.space)
         context = self.space.middle()
@@ -268,7 +268,7 @@ class Trainer(ABC):
             if job.parent is not None and not self.starts_from_parent:
                 raise TrainerError(
                     f"The trainer {self.name!r} cannot start from another policy. Train from "
-                    "scratch (init='scratch'), or use the trainer 'ppo'."
+                    "scratch, or use the trainer 'ppo'."
                 )
             alike.setdefault(job.shape, []).append(number)
         return [

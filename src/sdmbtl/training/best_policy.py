@@ -45,7 +45,7 @@ class BestPolicy:
     ) -> None:
         """Add a policy to the learning curve; keep it if it is the best so far.
 
-        With `episodes`, it plays so many, at least one on each evaluated context. Without, its
+        With `episodes`, it plays that many, at least one on each evaluated context. Without, its
         return is that of the latest episodes of training, and it is kept.
 
         Raises:

@@ -41,7 +41,7 @@ class Gaps:
 def find_gaps(
     space: ContextSpace, best: NDArray[np.float64], returns: tuple[float, float] | None
 ) -> Gaps:
-    """Find the targets that are badly covered."""
+    """Find badly covered targets by the (N,) best returns, NaN where there is none."""
     order = [int(i) for i in np.argsort(best, kind="stable") if not np.isnan(best[i])]
     if returns is None or not order:
         return Gaps(None, 0, tuple(order[:MOST_LISTED]), None)

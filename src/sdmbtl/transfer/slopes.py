@@ -36,7 +36,7 @@ class Slopes:
         names: Names of the D dimensions.
         left: (D,) slopes where the source lies on the target's left, x < y.
         right: (D,) slopes where the source lies on the target's right, x > y.
-        known: (D,) whether the rows say anything about both.
+        known: (D,) True where the rows have evidence of both.
     """
 
     names: tuple[str, ...]
@@ -87,7 +87,7 @@ class PairSums:
         target_returns: (N,) sum over these policies of the returns on each target.
         products: (2 D, 2 D) sum of the products of the features.
         moments: (2 D,) sum of the products of features and returns.
-        offset: What was subtracted from every return, None before the first: returns far from
+        offset: Number subtracted from every return, None before the first: returns far from
             zero (500 + small differences) would cost digits in the products.
     """
 

@@ -40,10 +40,11 @@ from sdmbtl_lab.matrices.margins import CHOICE_MATTERS
 
 #: Shares of structures leave out the rounds in which the paper's detector is not asked yet.
 SKIPPED_ROUNDS = 5
-#: Code that makes the numbers, besides problems and selectors of one's own.
+#: Code that makes the numbers, besides problems and selectors.
 _NUMBERS = (
-    *("sdmbtl.contexts", "sdmbtl.transfer", "sdmbtl.selectors", "sdmbtl_lab.matrices.margins"),
-    *(f"sdmbtl_lab.benchmarks.{name}" for name in ("records", "simulate", "metrics")),
+    *("sdmbtl.contexts", "sdmbtl.transfer", "sdmbtl.selectors", "sdmbtl.seeds"),
+    *(f"sdmbtl_lab.matrices.{name}" for name in ("dataset", "margins", "storage")),
+    *(f"sdmbtl_lab.benchmarks.{name}" for name in ("metrics", "problem", "records", "simulate")),
 )
 
 Floats = NDArray[np.floating]
@@ -56,17 +57,17 @@ class Benchmark:
     """Selectors and the problems they run on.
 
     Attributes:
-        problems: Where they choose; each has another name.
+        problems: The problems; each has another name.
         selectors: Names; random and the Myopic Oracle always take part, they set the scale.
         trials: W, the number of matrices of each problem. The paper calls them trials, and so do
             the result files; elsewhere a trial is one source, see `selectors.Trial`.
         policies: Numbers of trained policies that are reported; on smaller problems fewer of them.
         name: Name of the result file, without ending.
-        title: What the problems are, in words.
-        headers: What stands left in the tables: keys of the problems' labels, "K" or "margin".
-        settings: What to keep about the problems, as JSON data.
-        seeds: Where random numbers come from, in words.
-        notes: What to know about the problems, to stand below the tables.
+        title: Description of the problems.
+        headers: Label columns of the tables: keys of the problems' labels, "K" or "margin".
+        settings: Further data about the problems, as JSON.
+        seeds: Sources of random numbers, in words.
+        notes: Remarks on the problems, for below the tables.
         least_margin: Problems enter the aggregate while choosing matters and the oracle is this far
             above random choice; all of them if left out.
 

@@ -51,7 +51,7 @@ class Journal:
     def __init__(self, path: Path | None, heading: Record) -> None:
         self.path = path
         self.heading = heading
-        #: What to tell the user about the file that was found, if anything.
+        #: Message to the user about the file that was found, if any.
         self.note = ""
         self._records: dict[Key, Record] = {}
         if path is None:

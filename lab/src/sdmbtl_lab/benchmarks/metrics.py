@@ -178,7 +178,7 @@ def shares_of_rounds(names: Sequence[Sequence[object]], skip: int = 0) -> dict[s
 
     Args:
         names: For each matrix what was used or found in round 1, 2, ...
-        skip: How many first rounds on each matrix to leave out, such as those before detection.
+        skip: Number of first rounds on each matrix to leave out, such as those before detection.
 
     >>> shares_of_rounds([["m", "gp", "gp"], ["m", "m", None]], skip=1)
     {'None': 0.25, 'gp': 0.5, 'm': 0.25}

@@ -149,6 +149,4 @@ class MatrixProblem(Problem):
         return None if returns is None else returns.mean(axis=1)
 
 
-@lru_cache(maxsize=2)
-def _loaded(place: str) -> TransferDataset:
-    return load_matrix(place)
+_loaded = lru_cache(maxsize=2)(load_matrix)

@@ -42,7 +42,7 @@ class PublishedTable:
     Attributes:
         rows: In the printed order.
         aggregated: Selector or baseline name -> aggregated performance.
-        note: What to know about the printed table or differs from it, or None.
+        note: Remark on the printed table, or None.
     """
 
     rows: tuple[PublishedRow, ...]
@@ -66,7 +66,7 @@ class Printed:
         cells: Problem -> selector -> value for the same data.
         aggregated: Selector -> aggregate over the same data.
         rows: Title -> selector -> value for the paper's own data, to be compared in kind.
-        notes: What to know about them.
+        notes: Remarks on them.
     """
 
     cells: Mapping[str, Mapping[str, PublishedValue]] = field(default_factory=dict)
@@ -81,7 +81,7 @@ def printed_next_to(
     """Return the values that the paper prints for a benchmark of ours.
 
     Args:
-        settings: What the benchmark's matrices depend on, with its "kind".
+        settings: Data that the benchmark's matrices depend on, with its "kind".
         problems: Names of its problems; if one of them is not the paper's, nothing is comparable.
         k: K, the number of policies.
         metric: "final", "auc" or another, which the paper does not have.

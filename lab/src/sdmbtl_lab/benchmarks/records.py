@@ -40,7 +40,7 @@ class Unit:
     """A piece of work: some selectors on one matrix, or the Myopic Oracle on all of them.
 
     Attributes:
-        problem: Where they choose.
+        problem: The problem.
         trials: Numbers of the matrices.
         names: The selectors.
         rounds: K, the number of trained policies.

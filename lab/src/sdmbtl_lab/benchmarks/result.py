@@ -85,10 +85,10 @@ class ProblemResult:
         low: The return that became 0.
         high: The return that became 1.
         selectors: Selector -> what it reached.
-        mountain: Whether it is known to have the Mountain structure.
-        all_policies: What all N policies together reach; None if it was not kept.
-        margin: What choosing can gain on all that is known; None if that was not measured.
-        matters: Whether that is enough for choosing to matter.
+        mountain: True if it is known to have the Mountain structure.
+        all_policies: Performance of all N policies together; None if it was not kept.
+        margin: Possible gain of choosing on all known seeds; None if that was not measured.
+        matters: True if that is enough for choosing to matter.
     """
 
     name: str
@@ -141,20 +141,20 @@ class BenchmarkResult:
 
     Attributes:
         name: Name of the benchmark and of its file.
-        title: What it was measured on, in words.
+        title: Description of the problems.
         headers: Label headers of its tables: keys of the problems' labels, "K" or "margin".
         trials: W, the number of matrices of each problem; a key of the result files.
         policies: Numbers of trained policies that are reported.
         selectors: Selectors and baselines.
-        problems: What they reached.
+        problems: Results on each problem.
         aggregated: Number of policies -> selector -> metric -> the paper's aggregate.
         least_margin: Problems enter the aggregate while choosing matters and the oracle is this far
             above random choice; None if all of them do.
-        settings: What the matrices depend on, as JSON data.
-        seeds: Where random numbers come from, in words.
+        settings: Data that the matrices depend on, as JSON.
+        seeds: Sources of random numbers, in words.
         code: Fingerprint of the code that made the numbers.
         versions: Of Python and of the packages.
-        notes: What to know about the data.
+        notes: Remarks on the data.
     """
 
     name: str

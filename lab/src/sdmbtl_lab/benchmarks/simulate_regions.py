@@ -24,7 +24,7 @@ class RegionSimulation:
     """Choices of a selector on one seed of a data set.
 
     Attributes:
-        sources: What it proposed, in order.
+        sources: Its proposals, in order.
         answers: The sources of the data set whose rows it was told.
         steps: Environment steps spent after each, as proposed.
         curve: Mean best return after each.

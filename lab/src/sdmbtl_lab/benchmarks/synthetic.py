@@ -22,12 +22,12 @@ from sdmbtl.errors import BenchmarkError
 from sdmbtl_lab.benchmarks.problem import Problem
 
 Effect = Literal["constant", "linear", "quadratic", "random", "smooth"]
-#: What NumPy takes as a seed.
+#: A seed, as NumPy takes it.
 Seed = int | np.random.SeedSequence
 
 #: Number of bumps of a smooth effect, and the range of their widths in units of the grid.
 BUMPS, BUMP_WIDTHS = 5, (0.2, 0.5)
-#: Where the top of a quadratic effect is in each dimension, as a share of the grid.
+#: Place of the top of a quadratic effect in each dimension, as a share of the grid.
 TOP = 0.7
 
 
@@ -47,7 +47,7 @@ def effect(
     linear effect.
 
     Args:
-        kind: What it looks like.
+        kind: Its shape.
         contexts: (N, D) contexts of a grid that begins at 0.
         slope: Slope of the linear effect, in every dimension.
         seed: Seed of "random" and "smooth".
@@ -221,7 +221,7 @@ def paper_configurations(dim: int, noise: float = 0.0) -> tuple[SyntheticProblem
 def further_configurations(dim: int, noise: float = 0.0) -> tuple[SyntheticProblem, ...]:
     """Configurations beyond the paper: quadratic, smooth and random f, quadratic and random g.
 
-    A smooth f can be learnt from the policies trained so far. A random f, a number for each
+    A smooth f can be learned from the policies trained so far. A random f, a number for each
     context, cannot: only training there shows it, so no selector is expected to pass random
     choice by it, while the oracles know it.
     """

@@ -44,7 +44,7 @@ class Cell:
         mean: The value.
         half_width: Half the width of its confidence interval, or None if unknown.
         published: The paper's value, or None if it has none.
-        bold: Whether the value is among the best of its row.
+        bold: True if the value is among the best of its row.
     """
 
     mean: float
@@ -76,7 +76,7 @@ class TableRow:
         labels: Texts on the left. A row with fewer labels than the table has label headers is a
             summary, such as "Aggregated", and is set apart.
         cells: One cell for each column; None where there is no value.
-        shaded: Whether the configuration has the Mountain structure.
+        shaded: True if the configuration has the Mountain structure.
     """
 
     labels: tuple[str, ...]

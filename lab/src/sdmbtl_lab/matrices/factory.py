@@ -30,7 +30,8 @@ from sdmbtl_lab.matrices.units import (
 
 #: Called with the work done and the total work, in policies, and what was finished.
 Progress = Callable[[int, int, str], None]
-
+#: Code of the product that makes policies and returns.
+_TRAINING = ("sdmbtl.contexts", "sdmbtl.environments", "sdmbtl.policies", "sdmbtl.training")
 
 AnyRecipe = TypeVar("AnyRecipe", bound=Recipe)
 AnyDataset = TypeVar("AnyDataset", bound=Dataset)
@@ -57,7 +58,7 @@ class Factory(ABC, Generic[AnyRecipe, AnyUnit, AnyRows, AnyDataset]):
         kept = out / "recipe.json"
         try:
             out.mkdir(parents=True, exist_ok=True)
-            # Whoever only looks needs no lock, and no right to write.
+            # Reading needs no lock, and no right to write.
             with nullcontext() if kept.exists() else self._alone():
                 keep_recipe(kept, recipe)
         except OSError as error:
@@ -245,5 +246,5 @@ class Factory(ABC, Generic[AnyRecipe, AnyUnit, AnyRows, AnyDataset]):
             "versions": versions(("sdmbtl", "numpy", *TRAINING), python=False),
             "python": versions(())["python"],
             "machine": machine(),
-            "code": code_fingerprint("sdmbtl_lab.matrices", "sdmbtl.training"),
+            "code": code_fingerprint("sdmbtl_lab.matrices", *_TRAINING),
         }

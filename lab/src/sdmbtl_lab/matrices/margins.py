@@ -15,7 +15,7 @@ CHOICE_MATTERS, CHOICE_ROUND = 0.03, 6
 #: Gains are computed again for this many sources before looking whether others can follow.
 LOOK_AHEAD = 8
 
-#: How many matrix entries `expected_random_curve` copies at a time.
+#: Number of matrix entries that `expected_random_curve` copies at a time.
 _CHUNK_ELEMENTS = 2**20
 
 

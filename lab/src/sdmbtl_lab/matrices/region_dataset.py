@@ -29,7 +29,7 @@ _ARRAYS: dict[str, Shape] = {
     "curve_steps": ("sources", "times"),
     "curves": ("seeds", "sources", "times"),
 }
-#: How it is kept that a source has no parent, or a curve no further steps.
+#: Stored where a source has no parent, or a curve no further steps.
 _NONE = -1
 
 
@@ -39,7 +39,7 @@ class RegionDataset(Dataset):
 
     Attributes:
         space: The targets.
-        sources: What each policy was trained on, with its steps. A parent is the number of an
+        sources: Source of each policy, with its steps. A parent is the number of an
             earlier source: the policy of the same seed is the start.
         returns: (W, S, N) mean returns: seed, source, target.
         source_returns: (W, S) mean return of each policy on its training contexts, in the
@@ -49,7 +49,7 @@ class RegionDataset(Dataset):
         curve_steps: (S, T) steps after which a policy was evaluated in training, NaN where its
             training was over.
         curves: (W, S, T) mean returns on its training contexts then.
-        card: How the data were made, as JSON data.
+        card: Provenance of the data, as JSON.
 
     Raises:
         MatrixError: If an array has another shape, or is not finite, or a source starts from one

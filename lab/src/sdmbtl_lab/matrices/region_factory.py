@@ -33,7 +33,7 @@ class RegionForm:
 
     Attributes:
         width: Width of the region, 0 (a point) to 1.
-        from_generalist: Whether it starts from a generalist, or from scratch.
+        from_generalist: True if it starts from a generalist, not from scratch.
         length: Its steps, in units: a unit is what the trainer is set to.
     """
 

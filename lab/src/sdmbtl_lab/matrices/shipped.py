@@ -10,7 +10,7 @@ from sdmbtl.errors import MatrixError
 from sdmbtl_lab.matrices.dataset import TransferDataset
 from sdmbtl_lab.matrices.region_dataset import RegionDataset
 
-#: How the names of data sets of regions begin.
+#: Beginning of the names of data sets of regions.
 REGIONS = "regions-"
 
 

@@ -65,12 +65,12 @@ class ReturnCode:
 
 
 class Dataset(ABC):
-    """Returns of several seeds in an npz file, and a card next to it that says how they were made.
+    """Returns of several seeds in an npz file, and a card next to it with their provenance.
 
     Attributes:
-        kind: What the file is said to hold.
+        kind: Content of the file by its header.
         shapes: The arrays that it has, with their shapes.
-        card: How the data were made, as JSON data.
+        card: Provenance of the data, as JSON.
     """
 
     kind: ClassVar[str]

@@ -16,7 +16,7 @@ POSITION_LIMIT = 2.4
 ANGLE_LIMIT = 12 * 2 * math.pi / 360
 START = 0.05
 
-#: What CARL leaves as it was when it changes masses and lengths: m_cart + m_pole, m_pole * length.
+#: CARL leaves these unchanged when it changes masses and lengths: m_cart + m_pole, m_pole * length.
 CARL_TOTAL_MASS = 1.1
 CARL_POLE_MOMENT = 0.05
 

@@ -163,7 +163,7 @@ class Distiller:
     Raises:
         PortfolioError: If a policy was trained elsewhere, so that it cannot teach.
         FamilyError: If contexts differ in their spaces.
-        PolicyError: If the spaces are nothing for a network.
+        PolicyError: If a network cannot use the spaces.
     """
 
     def __init__(

@@ -75,7 +75,7 @@ def measure(distiller: Distiller, made: Distillation, identity: str = "") -> Net
 
 
 def _identity(distiller: Distiller, steps: int) -> str:
-    """Return a hash of everything that decides which network comes out."""
+    """Return a hash of everything that the network depends on."""
     portfolio = distiller.portfolio
     decisive = {
         "space": portfolio.space.to_dict(),

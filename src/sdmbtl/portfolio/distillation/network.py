@@ -1,6 +1,6 @@
 """The student: a network in JAX, and the policy that it becomes.
 
-A student that is told the context is a multilayer perceptron, which sees the context's unit
+A student that sees the context is a multilayer perceptron, which sees the context's unit
 coordinates after the observation. One that is not has a gated recurrent unit, which sees its own
 last action there; a linear layer makes actions of its hidden numbers.
 """
@@ -34,15 +34,15 @@ from sdmbtl.training.ppo.networks import (
     remember_along,
 )
 
-#: What a student knows of its context.
+#: Knowledge of a student about its context.
 Knowledge = Literal["told", "hidden"]
 
-#: Units of the hidden layers of a student that is told the context.
+#: Units of the hidden layers of a student that sees the context.
 LAYERS = (128, 128)
 
 
 class Weights(NamedTuple):
-    """Weights of a student; without a recurrent unit if it is told the context."""
+    """Weights of a student; without a recurrent unit if it sees the context."""
 
     layers: Layers
     recurrent: Recurrent | None
@@ -69,7 +69,7 @@ class StudentForm:
     Attributes:
         observations: Observations as vectors.
         code: Actions as outputs.
-        dimensions: Dimensions of the context by name, if the student is told it; None if not.
+        dimensions: Dimensions of the context by name, if the student sees it; None if not.
     """
 
     observations: FlatObservations
@@ -78,7 +78,7 @@ class StudentForm:
 
     @property
     def memory(self) -> int:
-        """H, the hidden numbers; 0 for a student that is told the context."""
+        """H, the hidden numbers; 0 for a student that sees the context."""
         return MEMORY if self.dimensions is None else 0
 
     @property

@@ -91,7 +91,7 @@ class _Sample:
         return float(highest + np.log(np.exp(self._fits - highest).mean()) + prior)
 
     def remove_lowest(self) -> None:
-        """Remove the value that lies lowest compared with what the others say."""
+        """Remove the value that lies lowest compared with its prediction from the others."""
         best = int(self._fits.argmax())
         own = np.where(self.removed, 1.0, self._precisions[best].diagonal())
         deviations = np.where(self.removed, np.inf, self._weighted[best] / np.sqrt(own))

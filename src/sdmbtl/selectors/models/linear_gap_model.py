@@ -57,7 +57,7 @@ class LinearGapModel(RowModel):
 
 
 class LinearGap(Shape):
-    """Slopes and difficulty."""
+    """(D,) slopes, negative where returns fall with the distance, and (N,) difficulty."""
 
     def __init__(
         self, space: ContextSpace, slopes: NDArray[np.float64], difficulty: NDArray[np.float64]
@@ -101,7 +101,7 @@ def _shrunk(
         difficulty: (N,) estimates.
         linear: (N, D + 1) orthonormal basis of the functions that are linear in the target.
         noise: Variance of the estimates.
-        single: Whether they come from one row: then nothing but the linear part is known.
+        single: True if they come from one row: then only the linear part is known.
     """
     trend = linear @ (linear.T @ difficulty)
     rest = difficulty - trend

@@ -167,7 +167,7 @@ class ModelMixture:
         best: NDArray[np.float64],
         targets: NDArray[np.intp] | slice = slice(None),
     ) -> NDArray[np.float64]:
-        """Rise of the mean best return that is expected of new policies."""
+        """(m,) expected rise of the mean of (N,) best returns by a policy on each (m, D) source."""
         size, weights = max(1, BLOCK // len(best[targets])), self._known.space.weights
         if weights is not None:
             weights = weights[targets] / weights[targets].sum()

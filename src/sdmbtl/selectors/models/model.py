@@ -126,7 +126,11 @@ class FittedModel:
     def predict(
         self, sources: NDArray[np.float64], targets: NDArray[np.intp] | slice
     ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-        """Predict the returns of policies."""
+        """Predict the returns of policies trained on (m, D) sources in unit coordinates.
+
+        Returns:
+            (m, n) expected returns on n targets, and the (m,) variance that each row shares.
+        """
         quality, row_variance = self._quality.predict(sources)
         mean = self.shape.returns(sources, targets)
         mean += quality[:, None]

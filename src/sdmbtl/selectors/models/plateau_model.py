@@ -35,7 +35,7 @@ class PlateauModel(RowModel):
         reaches: Reaches that are tried in each direction, in unit coordinates, the shortest
             first; no limit is tried as well. The search starts from the last but one in the
             dimensions, and without a limit in other directions.
-        sweeps: How often the search goes through all directions.
+        sweeps: Number of times the search goes through all directions.
         far_share: Share of the policies that are worse on a target than a far policy.
         pairs: Pairs of policy and target that the reaches are fitted to; more change little.
     """
@@ -169,7 +169,7 @@ def fit_reaches(
         heights: (n,) near minus far level.
         grid: (G,) reaches to choose from.
         start: (2 F,) numbers of the reaches to begin with.
-        sweeps: How often the search goes through all sides.
+        sweeps: Number of times the search goes through all sides.
 
     Returns:
         (2 F,) the best reaches found.

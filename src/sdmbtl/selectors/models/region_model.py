@@ -48,7 +48,10 @@ class RegionModel:
     def shape(
         self, centers: NDArray[np.float64], targets: NDArray[np.float64]
     ) -> NDArray[np.float64]:
-        """(m, N) 1 on the targets in each region, falling with the distance from it."""
+        """(m, N) 1 on the targets in each region, falling with the distance from it.
+
+        Both (m, D) centres and (N, D) targets are in unit coordinates.
+        """
         shape = np.ones((len(targets), len(centers)))
         for center, column in zip(centers.T, targets.T, strict=True):
             # On a grid a dimension has few values: the exponential is taken of those only.

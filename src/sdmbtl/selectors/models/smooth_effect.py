@@ -21,12 +21,12 @@ NOISES = np.array([0.02, 0.2, 0.5, 0.8, 0.97])
 #: Variance of the linear part for a source at the edge, next to 1 of the other part.
 LINEAR = 2.0
 JITTER = 1e-9
-#: What is smooth with a smaller weight is left out of predictions, to save time.
+#: Settings with a smaller weight are left out of predictions, to save time.
 NEGLIGIBLE = 1e-4
 
 
 class SmoothEffect:
-    """Values of a function at some contexts, and what they say about it elsewhere."""
+    """A function given (k,) noisy values at (k, D) contexts in unit coordinates."""
 
     def __init__(self, points: NDArray[np.float64], values: NDArray[np.float64]) -> None:
         self.points = points
@@ -45,7 +45,7 @@ class SmoothEffect:
     def predict(
         self, points: NDArray[np.float64]
     ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-        """Expected value and variance of one more observation."""
+        """(m,) means and (m,) variances of one more observation in each of (m, D) contexts."""
         mean, variance = np.full(len(points), self.mean), np.zeros(len(points))
         own, signal = _own_kernel(points), 1 - NOISES
         for weights, (length, vectors, spectrum, rotated, scale) in zip(

@@ -216,6 +216,12 @@ class BatchSlots:
         arrays, some = self.arrays, slice(slots[0], slots[-1] + 1)
         actions = arrays.env_action[some].copy()
         obs, reward, terminated, truncated = self._batch.step(slots, actions)
+        finite = np.isfinite(reward) & np.isfinite(obs).all(axis=1)
+        if not finite.all():
+            number = int(finite.argmin())
+            problem = ValueError(f"the reward is {reward[number]}, observed is {obs[number]}")
+            _, context, _ = self._draw(slots[number])
+            raise environment_error(context, problem)
         for number, slot in enumerate(slots):
             taken = self._states[slot].actions
             taken.append(actions[number : number + 1])
@@ -232,15 +238,19 @@ class BatchSlots:
             self._begin_episode(slot, t + 1)
 
     def _begin_episode(self, slot: int, row: int) -> None:
-        plan = self._plan
-        vector, seed = plan.draw(slot, self._states[slot].episode)
-        context = plan.family.full_context(plan.space.context(vector))
-        if plan.sees_context:
-            self._units[slot] = plan.space.to_unit(vector)
+        vector, context, seed = self._draw(slot)
+        if self._plan.sees_context:
+            self._units[slot] = self._plan.space.to_unit(vector)
         with name_context_in_errors(context):
             observation = self._batch.reset(slot, context, seed)
         seen = append_context(observation, self._units[slot])
         self.arrays.obs[row, slot, : self._size] = seen
+
+    def _draw(self, slot: int) -> tuple[NDArray[np.float64], dict[str, float], int]:
+        """Draw the episode of a slot: its context, also with all features, and its seed."""
+        plan = self._plan
+        vector, seed = plan.draw(slot, self._states[slot].episode)
+        return vector, plan.family.full_context(plan.space.context(vector)), seed
 
 
 class GymnasiumBatch:

@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from sdmbtl.environments.flattening import find_largest
 from sdmbtl.policies.action_code import ActionCode
 from sdmbtl.policies.distilled import GatedUnit
 from sdmbtl.policies.mlp import OBSERVATION_LIMIT, forward
@@ -34,7 +35,7 @@ class ExploringActor:
         self._image = weights.image
         self._layers = [(np.asarray(w), np.asarray(b)) for w, b in weights.actor]
         self._std = np.exp(np.asarray(weights.log_std))
-        self._ends = None if sizes is None else np.cumsum(sizes)[:-1]
+        self._sizes = sizes
         self._shift: NDArray[Any] | None = None
         self._scale: NDArray[Any] | None = None
         if obs_stats is not None:
@@ -49,7 +50,7 @@ class ExploringActor:
     def draw_noise(self, rng: np.random.Generator, shape: tuple[int, ...]) -> NDArray[np.float32]:
         """Draw (*shape, K) noise that decides between actions, for many steps at once."""
         size = (*shape, len(self._std))
-        if self._ends is None:
+        if self._sizes is None:
             return rng.standard_normal(size, dtype=np.float32)
         # Gumbel noise: the argmax of outputs with it has the distribution of the softmax.
         drawn = rng.standard_exponential(size, dtype=np.float32) + np.float32(TINY**2)
@@ -65,12 +66,11 @@ class ExploringActor:
             x = (x - self._shift) * self._scale
             np.minimum(np.maximum(x, -OBSERVATION_LIMIT, out=x), OBSERVATION_LIMIT, out=x)
         outputs = forward(self._layers, x, self._image)
-        if self._ends is None:
+        if self._sizes is None:
             noisy: NDArray[np.float32] = outputs + self._std * noise
             return noisy
         outputs += noise
-        parts = np.split(outputs, self._ends, axis=-1) if len(self._ends) else [outputs]
-        return np.stack([part.argmax(axis=-1) for part in parts], axis=-1)
+        return find_largest(outputs, self._sizes)
 
 
 def collect_rollout(

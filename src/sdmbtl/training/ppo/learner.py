@@ -143,7 +143,7 @@ def learn(
 
     Args:
         optimiser: The weights so far.
-        samples: What was seen.
+        samples: Transitions of the iteration.
         shuffles: (update_epochs, n) orders of the samples.
         share: Share of the run that is done.
         distribution: Distribution of the actions.

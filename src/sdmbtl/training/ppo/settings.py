@@ -20,7 +20,7 @@ LONGEST_SEQUENCE = 16
 #: Entries of a learning curve, in addition to that after the first update.
 CURVE_ENTRIES = 10
 #: Observations need no normalisation if each entry is at least this wide, on either side of its
-#: middle, and at most this large. Looser bounds say little about what is seen: a robot's arm of
+#: middle, and at most this large. Looser bounds tell little about observations: a robot's arm of
 #: half a metre has bounds of 10.
 NARROWEST, WIDEST = 0.5, 1.0
 

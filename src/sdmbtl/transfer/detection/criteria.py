@@ -21,7 +21,7 @@ class CriterionResult:
 
     Attributes:
         name: Name of the criterion.
-        passed: Whether it holds.
+        passed: True if it holds.
         value: The number it looked at.
         threshold: The number it compared with.
         explanation: The finding as a sentence.
@@ -92,9 +92,9 @@ class SlopeCriterion(Criterion):
     that are better towards one end tilt the ridge, and a tilted ridge is not a Mountain.
 
     Args:
-        method: How the slopes are estimated; "within" is unbiased, "relative" is the paper's.
+        method: Estimate of the slopes; "within" is unbiased, "relative" is the paper's.
         majority: The share of dimensions that must be exceeded.
-        symmetry: How many times steeper one side may be; None for any number of times: the
+        symmetry: Largest ratio of the slopes of both sides; None for any: the
             paper's criterion looks at the signs alone.
     """
 
@@ -117,7 +117,7 @@ class SlopeCriterion(Criterion):
     def evaluate(self, rows: ObservedRows) -> CriterionResult:
         """Estimate the slopes and count the dimensions in which both sides fall similarly.
 
-        Dimensions that the rows say nothing about do not count.
+        Dimensions without evidence in the rows do not count.
         """
         slopes = self._sums.slopes(rows, self.method)
         holds = slopes.falling & slopes.known

@@ -128,7 +128,7 @@ class MountainDetector(Detector):
         return {"name": self.name, "criteria": [c.describe() for c in self.criteria]}
 
 
-#: What is accepted as a criterion or a detector: itself, its name, or its name and settings.
+#: A criterion or a detector: itself, its name, or its name and settings.
 CriterionLike = Criterion | str | Mapping[str, Any]
 DetectorLike = Detector | str | Mapping[str, Any]
 
