@@ -106,8 +106,7 @@ def space_file() -> str:
 
 def _keys(properties: Mapping[str, Mapping[str, Any]]) -> str:
     rows = [
-        (f"`{name}`", _type(schema), schema["description"])
-        for name, schema in properties.items()
+        (f"`{name}`", _type(schema), schema["description"]) for name, schema in properties.items()
     ]
     return _table(("key", "type", "meaning"), rows)
 
