@@ -25,7 +25,7 @@ from sdmbtl.studies import Study
 from sdmbtl.training import evaluate
 
 #: Measurements of a study.
-PARTS = ("portfolio", "told", "identify", "hidden")
+PARTS = ("portfolio", "told", "identify", "hidden", "recurrent")
 #: Episodes on each target by which networks and portfolios are compared.
 EPISODES = 10
 #: Targets on which identification is tried, and episodes of each policy on each.
@@ -34,8 +34,10 @@ TRIED, PLAYED = 100, 20
 AFTER = (0, 1, 2, 3, 5)
 #: A policy is right if it loses no more than this share of the range of returns.
 WITHIN = 0.05
-#: Steps of a distillation as a share of those of its study.
-SHARE = 0.3
+#: Steps of a distillation as a share of those of its study; the last round may take a few more.
+SHARE = 0.28
+#: Most steps of recurrent PPO, which takes long.
+MOST_RECURRENT = 1_000_000
 
 Floats = NDArray[np.float64]
 
@@ -45,29 +47,31 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--work", type=Path, default=Path("work/distillation"))
     parser.add_argument("--seeds", type=int, default=5)
+    parser.add_argument("--budget", type=int, default=12, help="policies of a study at most")
     parser.add_argument("--only", nargs="*", help="names of data sets")
-    parser.add_argument("--parts", nargs="*", default=PARTS, choices=PARTS)
+    parser.add_argument("--parts", nargs="*", default=PARTS[:4], choices=PARTS)
     arguments = parser.parse_args()
     for seed in range(arguments.seeds):
         for data in DATA_SETS:
             if arguments.only and data.name not in arguments.only:
                 continue
             path = arguments.work / f"{data.name.replace(' ', '-')}-{seed}"
-            measure(data, seed, path, arguments.parts)
+            measure(data, seed, path, arguments.budget, arguments.parts)
 
 
-def measure(data: DataSet, seed: int, path: Path, names: Sequence[str]) -> None:
+def measure(data: DataSet, seed: int, path: Path, budget: int, names: Sequence[str]) -> None:
     """Measure one study and its networks."""
     content = read_result("distillation")
     known = content.setdefault("data", {}).setdefault(data.name, {}).setdefault(str(seed), {})
     study = Study.open(path, data.environment, space=data.space, trainer="ppo", seed=seed)
-    study.run(budget=12, min_gain=0.005, progress=False, eval_processes=1)
+    study.run(budget=budget, min_gain=0.005, progress=False, eval_processes=1)
     portfolio = study.portfolio()
     parts: dict[str, Callable[[], dict[str, Any]]] = {
         "portfolio": lambda: measure_portfolio(study, portfolio),
         "told": lambda: measure_network(study, portfolio, "told"),
         "identify": lambda: measure_identification(study, portfolio),
         "hidden": lambda: measure_network(study, portfolio, "hidden"),
+        "recurrent": lambda: measure_recurrent(study, data, known["hidden"]),
     }
     for name in names:
         if name not in known:
@@ -112,6 +116,16 @@ def measure_network(study: Study, portfolio: Portfolio, context: Any) -> dict[st
         "steps": record.steps,
         "evaluation_steps": record.evaluation_steps,
     }
+
+
+def measure_recurrent(study: Study, data: DataSet, hidden: dict[str, Any]) -> dict[str, Any]:
+    """Coverage of recurrent PPO that has as many steps as the study and its hidden network."""
+    from recurrent_ppo import train_and_play
+
+    total = study.steps + hidden["steps"] + hidden["evaluation_steps"]
+    steps = min(total, MOST_RECURRENT)
+    returns = train_and_play(data, study.configuration.seed, steps, EPISODES)
+    return {"coverage": study.share(float(returns.mean())), "steps": steps}
 
 
 def measure_identification(study: Study, portfolio: Portfolio) -> dict[str, Any]:

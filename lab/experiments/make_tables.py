@@ -63,6 +63,10 @@ REGION_METHODS = {
     "oracle: points": "oracle: points, all rows known",
     "oracle: regions": "oracle: regions, all rows known",
 }
+#: Numbers of episodes after which identification is shown.
+AFTER = ("0", "1", "2", "3", "5")
+#: Units of steps of the policies trained directly next to which networks are shown.
+UNITS = 12
 #: Units of steps that the table of regions shows.
 REGION_MARKS = (2, 12)
 #: Columns of the comparison with Optuna: name in the result file -> title.
@@ -345,6 +349,54 @@ def _at_marks(found: dict[str, Any] | None, marks: Sequence[int]) -> str:
     return " / ".join(_cell(means[mark]) for mark in marks)
 
 
+def distillation_table() -> str:
+    """Compare portfolios with the networks distilled from them: coverage, mean over seeds."""
+    rows, direct = [], comparison.Comparison.load()
+    for name, seeds in _distilled().items():
+        shown = [("portfolio", "coverage"), ("told", "coverage"), ("hidden", "coverage")]
+        shown += [("portfolio", "best_single"), ("recurrent", "coverage")]
+        means = [_mean(seeds, *way) for way in shown]
+        cells = ["–" if mean is None else f"{100 * mean:.1f}" for mean in means]
+        best = direct.best_baseline(name, UNITS) if name in direct.data else None
+        cells.append("–" if best is None else f"{best}: {direct.estimate(name, best, UNITS)}")
+        for part in ("portfolio", "told", "hidden", "recurrent"):
+            steps = _mean(seeds, part, "steps")
+            cells.append("–" if steps is None else f"{steps / 1000:,.0f}k")
+        policies = f"{_mean(seeds, 'portfolio', 'policies') or np.nan:.0f}"
+        rows.append([name, str(len(seeds)), policies, *cells])
+    heads = ["policies", "portfolio", "told", "hidden", "best single policy", "recurrent PPO"]
+    heads += [f"best of one policy trained directly, {UNITS} units"]
+    heads += ["steps: study", "+ told", "+ hidden", "recurrent PPO"]
+    return markdown_table(["coverage in %", "seeds", *heads], rows)
+
+
+def identification_table() -> str:
+    """Show in how many contexts `identify` has the right policy, by the episodes played."""
+    rows = []
+    for name, seeds in _distilled().items():
+        found = [seed["identify"] for seed in seeds if "identify" in seed]
+        if not found:
+            continue
+        after = {k: np.mean([each["right_after"][k] for each in found]) for k in AFTER}
+        known = np.mean([each["right_with_context"] for each in found])
+        rows.append([name, *(f"{share:.0%}" for share in (*after.values(), known))])
+    heads = [f"after {number}" for number in AFTER]
+    return markdown_table(["right policy", *heads, "context known"], rows)
+
+
+def _distilled() -> dict[str, list[dict[str, Any]]]:
+    """Measurements of each data set, seed by seed."""
+    data = read_result("distillation")["data"]
+    found = {name: [each for each in seeds.values() if each] for name, seeds in data.items()}
+    return {name: seeds for name, seeds in found.items() if seeds}
+
+
+def _mean(seeds: Sequence[Mapping[str, Any]], part: str, quantity: str) -> float | None:
+    """Mean over the seeds with which something was measured; None without any."""
+    values = [seed[part][quantity] for seed in seeds if part in seed]
+    return float(np.mean(values)) if values else None
+
+
 def walker_table() -> str:
     """Compare ways to spend steps on BipedalWalker: mean return, and share of solved contexts."""
     rows = []
@@ -459,6 +511,8 @@ TABLES: dict[str, Callable[[], str]] = {
     "generalists": _compared(comparison.data_tables),
     "generalists-lead": _compared(comparison.lead_table),
     "regions": regions_table,
+    "distillation": distillation_table,
+    "identification": identification_table,
     "walker-specialists": walker_table,
     "traffic-crossing": traffic_crossing_table,
     "traffic-portfolio": traffic_portfolio_table,

@@ -76,3 +76,7 @@ def exit_quietly(status):
 def end_by_signal(name):
     os.kill(os.getpid(), getattr(signal, name))
     time.sleep(600)
+
+
+def niceness():
+    return os.nice(0)

@@ -47,6 +47,10 @@ def test_arrays_and_bytes_travel(executor):
     assert result["bytes"] == b"\x00\xff\x00\xff"
 
 
+def test_workers_are_as_nice_as_their_caller(executor):
+    assert executor.submit(tasks.niceness).result() == os.nice(0)
+
+
 @pytest.mark.parametrize(
     ("kind", "error", "text"),
     [

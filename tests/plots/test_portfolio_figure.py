@@ -81,7 +81,8 @@ def test_a_region_is_drawn_in_the_slices_that_it_reaches():
     assert outline.get_y() == pytest.approx(-0.44), "the edge of the map"
     assert outline.get_y() + outline.get_height() == 1.0
     (legend,) = figure.legends
-    assert [text.get_text() for text in legend.get_texts()] == ["0", "badly covered"]
+    names = [text.get_text() for text in legend.get_texts()]
+    assert names == ["policy 0", "policy 1", "badly covered"]
 
 
 def test_a_region_between_two_levels_is_in_the_nearest_slice():
@@ -104,7 +105,7 @@ def test_the_curve_is_over_steps_where_all_are_known():
     known = of_sources(GRID, GRID.whole(steps=100_000), region)
     curve = portfolio_figure(known).axes[-1]
     assert curve.lines[0].get_xdata().tolist() == [100, 150]
-    assert curve.get_xlabel() == "environment steps (thousands)"
+    assert curve.get_xlabel() == "training steps (thousands)"
     kinds = [text.get_text() for text in curve.get_legend().get_texts()]
     assert kinds == ["generalist", "specialist"]
     assert curve.lines[1].get_marker() != curve.lines[2].get_marker()

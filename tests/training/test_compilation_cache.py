@@ -20,13 +20,27 @@ print(float(jax.jit(lambda x: x * 3 + 1)(2.0)))
 """
 OWN = ("JAX_", "XDG_CACHE", "PYTHONWARNINGS")
 
+TRAIN = """
+from sdmbtl.environments import make_family
+from sdmbtl.training import TrainingJob, make_trainer
 
-def compile_something(home):
+family = make_family("CartPole")
+space = family.space()
+trainer = make_trainer("ppo", family, space, total_timesteps=256, num_envs=4, num_steps=32)
+(first,) = trainer.train([TrainingJob(space.targets, 0)])
+trainer.train([TrainingJob(space.targets, 1, parent=first.policy, sees_context=True)])
+trainer.evaluate(first.policy, space.targets, episodes=1, seed=0)
+import jax
+print(jax.config.jax_compilation_cache_dir, 7.0)
+"""
+
+
+def compile_something(home, code=COMPILE):
     """The directory of the cache, and warnings."""
     kept = {k: v for k, v in os.environ.items() if not k.startswith(OWN)}
     environment = {**kept, "HOME": str(home)}
     done = subprocess.run(
-        [sys.executable, "-c", COMPILE], env=environment, capture_output=True, text=True, check=True
+        [sys.executable, "-c", code], env=environment, capture_output=True, text=True, check=True
     )
     directory, result = done.stdout.split()
     assert result == "7.0"
@@ -64,3 +78,9 @@ def test_the_directory_is_the_users_choice(chosen, home_cache, kept_in, monkeypa
     monkeypatch.setattr(networks, "jax", SimpleNamespace(config=config))
     networks._keep_compiled_functions()
     assert options.get("jax_compilation_cache_dir") == kept_in
+
+
+def test_training_and_evaluating_compile_few_programs(tmp_path):
+    """Each one is traced and read again in every process, at the start of a run."""
+    compile_something(tmp_path, TRAIN)
+    assert len(list((tmp_path / ".cache/sdmbtl/compiled").glob("*-cache"))) <= 12

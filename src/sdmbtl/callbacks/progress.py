@@ -91,8 +91,11 @@ class RunProgress:
         words = describe_briefly(self._study.space, trial.source)
         parent = trial.parent
         if parent is not None and words == "whole space":
-            is_whole = self._study.space.is_whole(self._study.trials[parent].source)
-            words += ", continued" if is_whole else ""
+            before = self._study.trials[parent].source
+            if trial.source.sees_context and not before.sees_context:
+                words += ", sees its context"
+            elif self._study.space.is_whole(before):
+                words += ", continued"
         return _row(str(trial.id), words + more, "–" if parent is None else str(parent))
 
     # -- the current activity ------------------------------------------------------------------

@@ -14,7 +14,7 @@ from sdmbtl.wording import counted
 
 def compare(
     paths: list[Path] = typer.Argument(
-        ..., metavar="DIR...", help="Studies, or directories of studies seed-*; each is a method."
+        ..., metavar="DIR", help="Studies, or directories of studies seed-*; each is a method."
     ),
     out: Path | None = typer.Option(
         None, "--out", "-o", metavar="FILE", help="Figure: a .png, .svg or .pdf file."

@@ -34,10 +34,11 @@ def evaluate(
     split: list[str] | None = typer.Option(
         None,
         metavar="NAME|FILE.toml",
-        help="train (the targets), interpolation, extrapolation, or [splits] of a file, repeatable",
+        help="train (the targets), interpolation, extrapolation, or [splits] of a file; may be "
+        "repeated.",
     ),
     missing: bool = typer.Option(
-        False, "--missing", help="Evaluations that failed, repeated and recorded."
+        False, "--missing", help="Repetition of failed evaluations, recorded in the study."
     ),
     eval_processes: options.EvalProcessesOption = None,
     accept_changes: options.AcceptChangesOption = False,

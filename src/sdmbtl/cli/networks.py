@@ -34,7 +34,7 @@ def distill(
     context: str = typer.Option(
         "told",
         metavar="told|hidden",
-        help="told: the network sees the context. hidden: it finds out with a memory.",
+        help="told: the network sees the context. hidden: it has a memory instead.",
     ),
     steps: int | None = typer.Option(
         None,
@@ -55,7 +55,7 @@ def distill(
 ) -> None:
     """Make one network that does what all the policies do.
 
-    It plays, and the policy for each context labels the right action.
+    The network plays, and the policy for each context labels the right action.
     The same command continues after an interruption.
     """
     from sdmbtl.portfolio.network import read_record

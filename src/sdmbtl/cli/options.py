@@ -156,7 +156,7 @@ class TrainingSettings:
     steps: int | None = setting(
         None,
         metavar="N",
-        help="Environment steps per policy; total for a generalist.",
+        help="Steps of an ordinary training run; generalist-first uses half for a policy.",
         show_default="as recommended for ENV",
         min=1,
     )
@@ -164,12 +164,15 @@ class TrainingSettings:
         None, "--set", metavar="KEY=VALUE", help="Setting of the trainer, such as gamma=0.98."
     )
     episodes: int = setting(
-        10, metavar="N", help="Episodes per policy and target; at most, if chosen.", min=1
+        10,
+        metavar="N",
+        help="Episodes per policy and target; the maximum with --evaluate chosen.",
+        min=1,
     )
     evaluate: str | None = setting(
         None,
         metavar="all|chosen",
-        help="Targets to evaluate on: all, or chosen where it may change the best policy.",
+        help="Targets to evaluate on: all, or chosen: where episodes may change the best policy.",
         show_default="chosen for generalist-first, otherwise all",
     )
 
@@ -273,7 +276,7 @@ class OutputSettings:
 
     panel: ClassVar = None
 
-    quiet: bool = setting(False, "--quiet", "-q", help="Errors as only output.")
+    quiet: bool = setting(False, "--quiet", "-q", help="Only errors as output.")
     as_json: JsonOption = False
     log: list[str] | None = setting(
         None,

@@ -35,7 +35,7 @@ def portfolio(
     smallest: float | None = typer.Option(
         None,
         metavar="SHARE",
-        help="Coverage that may be lost, for the fewest policies: 0.01 is a point.",
+        help="Fewest policies that lose at most this coverage; 0.01 is a point.",
         min=0.0,
         max=1.0,
     ),

@@ -90,7 +90,7 @@ def resume(
         False, "--retrain-missing", help="New training of missing or damaged policies."
     ),
     adopt_pending: bool = typer.Option(
-        False, "--adopt-pending", help="Training here of contexts that 'ask' gave out."
+        False, "--adopt-pending", help="Training here of contexts handed out by 'ask'."
     ),
     accept_changes: options.AcceptChangesOption = False,
     trust: options.TrustOption = False,
@@ -102,7 +102,7 @@ def resume(
     """Continue a study with its recorded settings.
 
     Without a stopping rule, the rule of the earlier run applies, except for
-    its time. Contexts that 'sdmbtl ask' gave out are left to their askers.
+    its time. Contexts handed out by 'sdmbtl ask' stay with whoever asked.
     """
     with _stoppable(path) as signals:
         from sdmbtl.studies import Study

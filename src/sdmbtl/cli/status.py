@@ -31,7 +31,7 @@ def status(
     show: str = typer.Option(
         "policies",
         metavar="WHAT",
-        help="policies, targets (with the best policy on each) or structure (as the paper has it).",
+        help="policies, targets (with the best policy on each) or structure (as detected).",
     ),
     as_json: JsonOption = False,
 ) -> None:

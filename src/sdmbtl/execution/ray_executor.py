@@ -91,6 +91,8 @@ class RayExecutor(WorkerPool):
                 # Without an address Ray would look for a cluster that happens to be here.
                 cpus = math.ceil(self.workers * self.num_cpus)
                 where = {"address": "local", "num_cpus": cpus, "include_dashboard": False}
+                # Ray runs workers at niceness 15: next to any other program they hardly advance.
+                where["_system_config"] = {"worker_niceness": 0}
             runtime_env["env_vars"] = {**variables, **runtime_env.get("env_vars", {})}
             try:
                 with warnings.catch_warnings():

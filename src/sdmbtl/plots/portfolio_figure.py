@@ -11,7 +11,7 @@ from matplotlib.figure import Figure
 from matplotlib.patches import Patch
 
 from sdmbtl.errors import PortfolioError
-from sdmbtl.palette import policy_colour
+from sdmbtl.palette import COLOURS, policy_colour
 from sdmbtl.plots.files import draw_levels
 from sdmbtl.plots.space_map import SpaceMap
 from sdmbtl.portfolio import Portfolio
@@ -31,7 +31,7 @@ def portfolio_figure(portfolio: Portfolio) -> Figure:
     values. The colour is the policy that
     serves a target; badly covered targets are hatched. Stars are the contexts and boxes the
     regions that these policies were trained on. Next to them, the coverage with the first
-    policies, or their mean return, by environment steps where they are known.
+    policies, or their mean return, by training steps where they are known.
 
     Args:
         portfolio: The portfolio.
@@ -79,18 +79,19 @@ def portfolio_figure(portfolio: Portfolio) -> Figure:
 
 
 def _draw_legend(figure: Figure, found: SpaceMap) -> None:
-    """Name the policies of the whole space below the maps."""
-    whole = sorted(n for n in found.served if found.space.is_whole(found.sources[n]))
-    patches = [Patch(fc=policy_colour(n), ec="black", lw=0.6, label=f"{n}") for n in whole]
+    """Name the policies below the maps; those without a colour together."""
+    served = sorted(found.served)
+    names = {n: f"policy {n}" for n in served if n < len(COLOURS)}
+    grey = [str(n) for n in served if n >= len(COLOURS)]
+    if grey:
+        names[len(COLOURS)] = f"{', '.join(grey)}"
+    patches = [Patch(fc=policy_colour(n), ec="black", lw=0.6, label=s) for n, s in names.items()]
     patches += [Patch(fill=False, hatch="////", ec="grey", label="badly covered")]
-    title = "trained on the whole space:" if whole else None
     figure.legend(
         handles=patches,
-        title=title,
         ncols=len(patches),
         loc="outside lower left",
         fontsize=8,
-        title_fontsize=8,
         frameon=False,
     )
 
@@ -108,6 +109,6 @@ def _draw_curve(axes: Axes, portfolio: Portfolio) -> None:
     at = np.cumsum(taken) / 1000 if is_known else np.arange(1.0, len(portfolio) + 1)
     draw_levels(axes, at, np.array(shares or means), whole, is_share=bool(shares))
     axes.set_ylabel("expected coverage (%)" if shares else "expected mean return")
-    axes.set_xlabel("environment steps (thousands)" if is_known else "policies")
+    axes.set_xlabel("training steps (thousands)" if is_known else "policies")
     if is_known:
         axes.set_xlim(left=0)

@@ -57,7 +57,7 @@ RECENT = 4
 #: A student is worse than the best one so far if it is by this many standard errors.
 STANDARD_ERRORS = 2.0
 #: Rounds after which it must have become better than in as many before.
-PATIENCE = 8
+PATIENCE = 16
 
 
 @dataclass(frozen=True)

@@ -17,7 +17,7 @@ from sdmbtl.portfolio.distillation.network import Scaling, Student, Weights, act
 #: Steps of a student with a memory that are learned from at once: gradients reach back this far.
 WINDOW = 64
 #: Windows of a minibatch; of a student without a memory, whose windows are single steps.
-BATCH, BATCH_OF_STEPS = 64, 512
+BATCH, BATCH_OF_STEPS = 32, 512
 #: Updates that are compiled as one function.
 BLOCK = 64
 #: Blocks after which the hidden numbers at the beginnings of windows are computed again.

@@ -119,6 +119,7 @@ class CompiledPPO:
         else:
             bounds = float(actions.low[0]), float(actions.high[0])
             self.distribution = Gaussian(actions.shape[0], bounds)
+        self._start = jax.jit(self._start_all)
         self.advance = jax.jit(self._advance)
         self.evaluate = jax.jit(self._evaluate)
         self.play = jax.jit(partial(self._play, (evaluated or environment).reset))
@@ -129,13 +130,20 @@ class CompiledPPO:
         self, tasks: Tasks, seeds: list[int], begin: Sequence[tuple[Weights, RunningStats]]
     ) -> TrainState:
         """Return the states of new training runs, whose weights are from `PolicyForm.begin`."""
-        weights, obs_stats = jax.tree.map(lambda *w: jnp.stack(w), *begin)
-        keys = jnp.stack([jax.random.PRNGKey(seed % 2**32) for seed in seeds])
+        weights, obs_stats = jax.tree.map(lambda *w: np.stack(w), *begin)
+        numbers = np.array([seed % 2**32 for seed in seeds], np.uint32)
+        started: TrainState = self._start(weights, obs_stats, numbers, tasks)
+        return started
+
+    def _start_all(
+        self, weights: Weights, obs_stats: RunningStats, seeds: jax.Array, tasks: Tasks
+    ) -> TrainState:
+        """Begin B training runs, with a (B,) seed each."""
 
         def one(
-            weights: Weights, obs_stats: RunningStats, key: jax.Array, tasks: Tasks
+            weights: Weights, obs_stats: RunningStats, seed: jax.Array, tasks: Tasks
         ) -> TrainState:
-            key, reset_key = jax.random.split(key)
+            key, reset_key = jax.random.split(jax.random.PRNGKey(seed))
             return TrainState(
                 optimiser=start_optimiser(weights),
                 obs_stats=obs_stats,
@@ -148,7 +156,7 @@ class CompiledPPO:
                 evaluation_steps=jnp.int32(0),
             )
 
-        started: TrainState = jax.vmap(one)(weights, obs_stats, keys, tasks)
+        started: TrainState = jax.vmap(one)(weights, obs_stats, seeds, tasks)
         return started
 
     # -- training ------------------------------------------------------------------------------

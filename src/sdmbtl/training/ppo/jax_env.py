@@ -9,7 +9,6 @@ from functools import lru_cache
 from typing import Any, Literal
 
 import jax
-import jax.numpy as jnp
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
@@ -153,7 +152,7 @@ class JaxEnvPPO(Trainer):
         for first in range(done, iterations, settings.eval_every):
             done = min(first + settings.eval_every, iterations)
             states, means = self._ppo.advance(
-                states, tasks, jnp.arange(first, done), jnp.int32(iterations)
+                states, tasks, np.arange(first, done, dtype=np.int32), np.int32(iterations)
             )
             curve.append((done * size, np.asarray(means, dtype=np.float64)))
             with nullcontext() if checkpoint is None else checkpoint.kept(take_snapshot):
@@ -190,8 +189,8 @@ class JaxEnvPPO(Trainer):
             # The last block is filled up with episodes that are then dropped.
             wanted = todo[first : first + size]
             rows = np.resize(wanted, size)
-            block = Tasks(*[jnp.asarray(x[rows]) for x in repeated])
-            played, lengths = self._ppo.play(weights, obs_stats, block, jnp.asarray(keys[rows]))
+            block = Tasks(*[jax.device_put(x[rows]) for x in repeated])
+            played, lengths = self._ppo.play(weights, obs_stats, block, keys[rows])
             returns[wanted] = np.asarray(played)[: len(wanted)]
             steps += int(np.asarray(lengths)[: len(wanted)].sum())
             if progress is not None:
@@ -210,14 +209,14 @@ class JaxEnvPPO(Trainer):
 
     def _stacked_tasks(self, jobs: Sequence[TrainingJob]) -> Tasks:
         each = [self._tasks(job.contexts, job.sees_context) for job in jobs]
-        return Tasks(*[jnp.asarray(np.stack(x)) for x in zip(*each, strict=True)])
+        return Tasks(*[jax.device_put(np.stack(x)) for x in zip(*each, strict=True)])
 
     def _make_training(
         self, states: TrainState, number: int, job: TrainingJob, steps: int, curve: _Curve
     ) -> Training:
         """Return the finished run of one of the jobs."""
-        weights, obs_stats = jax.tree.map(lambda x: np.asarray(x[number]), states.best)
-        best_return = float(states.best_return[number])
+        weights, obs_stats = jax.tree.map(lambda x: np.asarray(x)[number], states.best)
+        best_return = float(np.asarray(states.best_return)[number])
         if not all(
             np.isfinite(x).all() for x in jax.tree.leaves((best_return, weights, obs_stats))
         ):
@@ -226,7 +225,7 @@ class JaxEnvPPO(Trainer):
             policy=self.form.make_policy(weights, obs_stats),
             steps=steps,
             source_return=best_return,
-            evaluation_steps=int(states.evaluation_steps[number]),
+            evaluation_steps=int(np.asarray(states.evaluation_steps)[number]),
             curve=[(at, float(returns[number])) for at, returns in curve],
         )
 

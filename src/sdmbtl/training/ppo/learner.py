@@ -78,6 +78,7 @@ class Optimiser(NamedTuple):
     opt_state: optax.OptState
 
 
+@jax.jit
 def start_optimiser(weights: Weights) -> Optimiser:
     """Return weights with a fresh state of Adam."""
     return Optimiser(weights, _adam(1.0).init(weights))

@@ -12,7 +12,7 @@ from typing import Any, NamedTuple, TypeVar
 import jax
 import jax.numpy as jnp
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 
 from sdmbtl.execution.machine import environment_variables
 from sdmbtl.policies.images import ImageShape, choose_kernels
@@ -107,6 +107,15 @@ class RunningStats(NamedTuple):
     number: jax.Array
 
 
+def to_jax(numbers: ArrayLike) -> jax.Array:
+    """Copy numbers to JAX, in single precision.
+
+    The functions of `jax.numpy` do the same, but each lowers a program for every shape.
+    """
+    array: jax.Array = jax.device_put(np.asarray(numbers, dtype=np.float32))
+    return array
+
+
 def initial_weights(
     seed: int,
     n_inputs: int,
@@ -127,15 +136,15 @@ def initial_weights(
         gains = [2**0.5] * (len(shapes) - 1) + [last]
         return [
             (
-                jnp.asarray((gain * orthogonal(rng, math.prod(rest), m)).reshape(*rest, m)),
-                jnp.zeros(m, jnp.float32),
+                to_jax((gain * orthogonal(rng, math.prod(rest), m)).reshape(*rest, m)),
+                to_jax(np.zeros(m)),
             )
             for (*rest, m), gain in zip(shapes, gains, strict=True)
         ]
 
     actor, critic = make_layers(n_outputs, 0.01), make_layers(1, 1.0)
     memory = initial_memory(rng, n_inputs) if recurrent else None
-    return Weights(actor, critic, jnp.zeros(n_outputs), memory, image)
+    return Weights(actor, critic, to_jax(np.zeros(n_outputs)), memory, image)
 
 
 def layer_shapes(
@@ -157,10 +166,11 @@ def layer_shapes(
 def initial_memory(rng: np.random.Generator, n_inputs: int) -> Recurrent:
     """Draw the weights of a recurrent unit: orthogonal for each gate, and biases of zero."""
     inputs, hidden = (
-        jnp.asarray(np.hstack([orthogonal(rng, n, MEMORY) for _ in range(3)]))
+        to_jax(np.hstack([orthogonal(rng, n, MEMORY) for _ in range(3)]))
         for n in (n_inputs, MEMORY)
     )
-    return Recurrent(inputs, hidden, jnp.zeros(3 * MEMORY), jnp.zeros(MEMORY))
+    biases = [to_jax(np.zeros(n)) for n in (3 * MEMORY, MEMORY)]
+    return Recurrent(inputs, hidden, *biases)
 
 
 def orthogonal(rng: np.random.Generator, n: int, m: int) -> NDArray[np.float32]:
@@ -205,7 +215,7 @@ def remember_along(
 
 def initial_stats(size: int) -> RunningStats:
     """Return the statistics when nothing has been seen."""
-    return RunningStats(jnp.zeros(size), jnp.ones(size), jnp.float32(TINY))
+    return RunningStats(to_jax(np.zeros(size)), to_jax(np.ones(size)), to_jax(TINY))
 
 
 def update_stats(
@@ -247,6 +257,6 @@ def arrays_of(state: Any, name: str) -> dict[str, NDArray[Any]]:
 def from_arrays(form: State, name: str, arrays: Mapping[str, NDArray[Any]]) -> State:
     """Make a state of the same form as another one, with arrays of `arrays_of`."""
     leaves, structure = jax.tree.flatten(form)
-    kept = [jnp.asarray(arrays[f"{name}-{number}"]) for number in range(len(leaves))]
+    kept = [jax.device_put(arrays[f"{name}-{number}"]) for number in range(len(leaves))]
     restored: State = jax.tree.unflatten(structure, kept)
     return restored

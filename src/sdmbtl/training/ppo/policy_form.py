@@ -7,7 +7,6 @@ from dataclasses import dataclass
 from typing import Any, Self
 
 import jax
-import jax.numpy as jnp
 import numpy as np
 from gymnasium import spaces
 from numpy.typing import NDArray
@@ -28,6 +27,7 @@ from sdmbtl.training.ppo.networks import (
     initial_stats,
     initial_weights,
     layer_shapes,
+    to_jax,
 )
 from sdmbtl.training.ppo.settings import PPOSettings
 
@@ -150,12 +150,10 @@ class PolicyForm:
         own = self.check_policy(policy, "evaluates")
         head, memory = (own.head, own.memory) if isinstance(own, DistilledPolicy) else (own, None)
         shift, scale, *unit = memory or (head.shift, head.scale)
-        recurrent = Recurrent(*map(jnp.asarray, unit)) if unit else None
+        recurrent = Recurrent(*map(to_jax, unit)) if unit else None
         layers = _as_layers(zip(head.weights, head.biases, strict=True))
-        obs_stats = RunningStats(
-            jnp.asarray(shift), jnp.asarray(scale**-2.0 - TINY), jnp.float32(1.0)
-        )
-        return Weights(layers, [], jnp.zeros(0), recurrent, self.image), obs_stats
+        obs_stats = RunningStats(to_jax(shift), to_jax(scale**-2.0 - TINY), to_jax(1.0))
+        return Weights(layers, [], to_jax(np.zeros(0)), recurrent, self.image), obs_stats
 
     def begin(self, job: TrainingJob) -> tuple[Weights, RunningStats]:
         """Return the weights and statistics that a training run begins with.
@@ -194,22 +192,22 @@ class PolicyForm:
         if more:
             at = self.observation_size
             if memory is not None:
-                inputs = _insert(memory.inputs, at, jnp.zeros((more, memory.inputs.shape[1])))
+                inputs = _insert(memory.inputs, at, np.zeros((more, memory.inputs.shape[1])))
                 memory = memory._replace(inputs=inputs)
             else:
                 weights = weights._replace(actor=_with_inputs(weights.actor, more))
                 critic = critic and _with_inputs(critic, more)
             # Coordinates between 0 and 1.
             obs_stats = obs_stats._replace(
-                mean=_insert(obs_stats.mean, at, jnp.full(more, 0.5)),
-                var=_insert(obs_stats.var, at, jnp.full(more, 1 / 12)),
+                mean=_insert(obs_stats.mean, at, np.full(more, 0.5)),
+                var=_insert(obs_stats.var, at, np.full(more, 1 / 12)),
             )
         # An exported policy has no count of samples: take as much as is usual.
         usual = settings.num_iterations() * settings.batch_size
         seen = head.observations_seen or usual
         return (
             Weights(weights.actor, critic or fresh.critic, fresh.log_std, memory, self.image),
-            obs_stats._replace(number=jnp.float32(seen)) if settings.norm_obs else unseen,
+            obs_stats._replace(number=to_jax(seen)) if settings.norm_obs else unseen,
         )
 
     def check_policy(self, policy: Policy, does: str) -> MlpPolicy | DistilledPolicy:
@@ -250,16 +248,17 @@ class PolicyForm:
 
 
 def _as_layers(arrays: Iterable[tuple[NDArray[Any], NDArray[Any]]]) -> Layers:
-    return [(jnp.asarray(weight), jnp.asarray(bias)) for weight, bias in arrays]
+    return [(to_jax(weight), to_jax(bias)) for weight, bias in arrays]
 
 
 def _with_inputs(layers: Layers, more: int) -> Layers:
     """Return layers that take more inputs, with weights of 0."""
     first = next(number for number, (weight, _) in enumerate(layers) if weight.ndim == 2)
     weight, bias = layers[first]
-    more_rows = jnp.zeros((more, weight.shape[1]))
-    return [*layers[:first], (jnp.concatenate([weight, more_rows]), bias), *layers[first + 1 :]]
+    wider = _insert(weight, len(weight), np.zeros((more, weight.shape[1])))
+    return [*layers[:first], (wider, bias), *layers[first + 1 :]]
 
 
-def _insert(array: jax.Array, at: int, more: jax.Array) -> jax.Array:
-    return jnp.concatenate([array[:at], more, array[at:]])
+def _insert(array: jax.Array, at: int, more: NDArray[np.float64]) -> jax.Array:
+    own = np.asarray(array)
+    return to_jax(np.concatenate([own[:at], more, own[at:]]))
