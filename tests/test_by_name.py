@@ -104,6 +104,13 @@ def test_what_is_not_a_module(name):
         imported(name)
 
 
+def test_a_file_instead_of_a_module(tmp_path, monkeypatch):
+    (tmp_path / "mine_envs.py").write_text("def make(context): ...\n")
+    monkeypatch.chdir(tmp_path)
+    with pytest.raises(FamilyError, match="Leave out the '.py': 'mine_envs'"):
+        imported("mine_envs.py:make")
+
+
 def test_a_module_that_registers_environments():
     with pytest.raises(FamilyError, match="is one of Python itself"):
         import_named_module(

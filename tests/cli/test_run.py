@@ -119,6 +119,16 @@ def test_a_wrong_option_leaves_no_study(command, tmp_path, option, value):
     assert not path.exists()
 
 
+@pytest.mark.parametrize("exists", [True, False])
+def test_a_first_policy_that_is_refused_leaves_no_study(command, tmp_path, exists):
+    path, start = tmp_path / "study", tmp_path / "mine.zip"
+    if exists:
+        start.write_bytes(b"nothing")
+    text = command.error("run", "CartPole", "--out", path, "--from", start)
+    assert ("Use the trainer 'sb3'" if exists else "There is no policy file") in text
+    assert not path.exists()
+
+
 def test_resume_remembers_the_stopping_rule(command, tiny, tmp_path, monkeypatch):
     study = Study.open(tmp_path / "study", "CartPole", space=str(tiny), selector="random")
     assert "has no budget on record" in command.error("resume", study.path)

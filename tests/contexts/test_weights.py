@@ -204,9 +204,25 @@ def test_weights_from_files(tmp_path, text, targets, weights):
     assert space.weights == pytest.approx(np.array(weights) / sum(weights))
 
 
-@pytest.mark.parametrize("content", ["b\n1\n", "a\nx\n", "a\n"])
-def test_unusable_logs_are_refused(tmp_path, content):
+@pytest.mark.parametrize(
+    ("density", "problem"),
+    [
+        ({"kind": "gauss"}, "Unknown kind 'gauss'"),
+        ({"kind": "normal", "mean": 1}, "'sd' is missing"),
+        ({"kind": "normal", "mean": 1, "std": 1}, "Unknown setting of a normal density 'std'"),
+    ],
+)
+def test_a_wrong_density_is_named(density, problem):
+    with pytest.raises(ContextError, match=problem):
+        ContextSpace(x=[1, 2, 3]).weighted({"x": density})
+
+
+@pytest.mark.parametrize(
+    ("content", "problem"),
+    [("b\n1\n", "'a' is missing"), ("a\nx\n", "'x'"), ("a\n", "no logged contexts")],
+)
+def test_unusable_logs_are_refused(tmp_path, content, problem):
     (tmp_path / "log.csv").write_text(content)
     (tmp_path / "space.toml").write_text(RANGE + '[targets]\nlogged = "log.csv"')
-    with pytest.raises(ContextError, match=r"log\.csv|number of logged"):
+    with pytest.raises(ContextError, match=rf"log\.csv.*{problem}"):
         load_space(tmp_path / "space.toml")

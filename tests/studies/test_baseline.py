@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 from small_study import REGIONS, open_small
 
+from sdmbtl.errors import StudyError
 from sdmbtl.policies import load_policy
 from sdmbtl.studies.comparison import compare_studies
 from sdmbtl.studies.describe import status_lines
@@ -17,6 +18,11 @@ def study(tmp_path):
     study = open_small(tmp_path / "study", **REGIONS)
     study.run(budget=1)
     return study
+
+
+def test_a_study_without_policies_has_no_baseline(tmp_path):
+    with pytest.raises(StudyError, match="no finished policy"):
+        open_small(tmp_path / "empty", **REGIONS).baseline()
 
 
 class StopTraining(Exception):  # noqa: N818 (it is no error)

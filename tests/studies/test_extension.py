@@ -161,7 +161,7 @@ def test_events_are_shown(copied):
 
     copied.extend(DENSE)
     (line,) = [each for each in status_lines(copied.snapshot()) if "Extended" in each]
-    assert line.startswith("Extended after 4 policies: ")
+    assert line.startswith("Extended after 4 policies: length: 0.05, 5, log before, 0.05, 0.5, 5, ")
 
 
 def test_told_rows_and_new_dimension(tmp_path):

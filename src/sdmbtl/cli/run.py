@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import replace
@@ -57,12 +58,25 @@ def run(
         from sdmbtl.studies import Study
 
         with prints_as_notes():  # an environment is made, and tried
+            is_new = not (path / "study.db").exists()
             study = Study.open(path, environment.make_family(env), seed=seed, **keywords)
             if start is not None:
-                study.start_from(start)
+                _start_from(study, start, is_new=is_new)
         is_file = environment.space is not None and Path(environment.space).exists()
         space = "" if environment.space is None or is_file else f" {environment.space}"
         _run(study, stop, output, execution, signals, space=space)
+
+
+def _start_from(study: Study, start: Path, *, is_new: bool) -> None:
+    """Start a study from a policy; one that was made for it goes if the policy is refused."""
+    place = study.path.absolute()
+    try:
+        study.start_from(start)
+    except BaseException:
+        if is_new and not study.trials:
+            study.close()
+            shutil.rmtree(place)
+        raise
 
 
 @options.with_settings

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from sdmbtl.checks import MAX_COUNT, check_int, short_text
+from sdmbtl.checks import MAX_COUNT, check_int, known_name, short_text
 from sdmbtl.contexts.dimension import Categories, Dimension, Interval, Levels
 from sdmbtl.contexts.targets import first_of_each
 from sdmbtl.errors import ContextError
@@ -91,8 +91,9 @@ def _mass(
         return np.asarray(density(values), dtype=np.float64) * _width(dimension, values)
     settings = dict(density)
     kind = settings.pop("kind")
-    if not set(settings) <= set(KINDS[kind]):
-        raise ValueError(f"a {kind} density has {KINDS[kind]}")
+    known_name("kind", kind, KINDS, error=ContextError)
+    for name in settings:
+        known_name(f"setting of a {kind} density", name, KINDS[kind], error=ContextError)
     numbers = {k: np.array(v, dtype=np.float64) for k, v in settings.items()}
     if not all(np.isfinite(v).all() for v in numbers.values()):
         raise ValueError("its settings must be finite")
@@ -101,6 +102,10 @@ def _mass(
         return ((values >= low) & (values <= high)).astype(np.float64)
     if kind == "histogram":
         return _histogram(dimension, values, numbers["counts"], numbers.get("edges"))
+    for name in KINDS[kind]:
+        if name not in numbers:
+            wanted = " and ".join(map(repr, KINDS[kind]))
+            raise ContextError(f"A {kind} density needs {wanted}. {name!r} is missing.")
     center, deviation = (numbers[name] for name in KINDS[kind])
     if not deviation > 0 or (kind == "log-normal" and not center > 0):
         raise ValueError(f"{' and '.join(KINDS[kind])} must be above 0")
@@ -185,8 +190,11 @@ def read_log(path: Path, dimensions: Mapping[str, Any]) -> list[dict[str, float]
         }
         found = [{name: read(row[name]) for name, read in readers.items()} for row in rows]
     except (KeyError, TypeError, ValueError, csv.Error) as error:
+        problem = f"{error} is missing" if isinstance(error, KeyError) else error
         raise ContextError(
-            f"{path}: each entry needs a number for each of {wanted} ({error!r})."
+            f"{path}: each entry needs a value for each of {', '.join(wanted)}: {problem}."
         ) from None
+    if not found:
+        raise ContextError(f"{path}: there are no logged contexts. Give at least one.")
     check_int("number of logged contexts", len(found), low=1, high=MAX_COUNT, error=ContextError)
     return found

@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 
 from sdmbtl.checks import did_you_mean
 from sdmbtl.contexts import ContextSpace, Source
-from sdmbtl.contexts.dimension import Categories
+from sdmbtl.contexts.dimension import Categories, Dimension, Levels
 from sdmbtl.contexts.toml import SpaceLike, read_space
 from sdmbtl.errors import ContextError, StudyError
 from sdmbtl.policies import MlpPolicy, Policy
@@ -38,6 +38,8 @@ if TYPE_CHECKING:
 EXTENSIONS, TO_EVALUATE = "extensions", "to_evaluate"
 #: Mean and variance of a coordinate that a policy has not seen: between 0 and 1.
 _MEAN, _VARIANCE = 0.5, 1 / 12
+#: Values of a dimension that are listed one by one when it is described.
+MOST_LISTED = 8
 
 
 @dataclass(frozen=True)
@@ -227,7 +229,7 @@ class SpaceChange:
         old, new = self.old, self.new
         lines = [f"new dimension {name}, {self.defaults[name]} so far" for name in self.added]
         lines += [
-            f"{name} {d!r} before, {new.dimensions[name]!r} now"
+            f"{name}: {_in_words(d)} before, {_in_words(new.dimensions[name])} now"
             for name, d in old.dimensions.items()
             if d.to_dict() != new.dimensions[name].to_dict()
         ]
@@ -239,6 +241,21 @@ class SpaceChange:
         elif not np.array_equal(np.asarray(old.weights), np.asarray(new.weights)):
             lines.append("other weights of the targets")
         return lines
+
+
+def _in_words(dimension: Dimension) -> str:
+    """Describe a dimension, such as "5 to 15, 4 values, linear, in kg"."""
+    if isinstance(dimension, Categories):
+        return ", ".join(dimension.categories)
+    parts = [f"{dimension.low:g} to {dimension.high:g}"]
+    if isinstance(dimension, Levels):
+        values = ", ".join(f"{value:g}" for value in dimension.values)
+        is_short = len(dimension.values) <= MOST_LISTED
+        parts = [values] if is_short else [*parts, f"{len(dimension.values)} values"]
+        parts += ["discrete"] if dimension.discrete else []
+    parts += [] if dimension.scale == "steps" else [dimension.scale]
+    parts += [] if dimension.unit is None else [f"in {dimension.unit}"]
+    return ", ".join(parts)
 
 
 def extend_study(

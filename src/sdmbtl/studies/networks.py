@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from sdmbtl.errors import PolicyError, TrainingError
+from sdmbtl.errors import PolicyError, StudyError, TrainingError
 from sdmbtl.files import unsafe_path_reason
 from sdmbtl.foreign import DAMAGED
 from sdmbtl.policies import load_notes, save_policy
@@ -116,6 +116,11 @@ def train_baseline(study: Study, context: Knowledge, progress: Progress | None) 
     from sdmbtl.training import Checkpoints, TrainingJob, delete_checkpoints, evaluate, train
     from sdmbtl.training.job import Failure
 
+    if not study.n_finished:
+        raise StudyError(
+            f"The study in {str(study.path)!r} has no finished policy to compare with. Train some "
+            f"first: sdmbtl resume {study.path} --budget 12."
+        )
     training, space = study.training, study.space
     path, steps = network_path(study.files.root / "baselines", context), study.steps
     for known in recorded_baselines(study.files.root):

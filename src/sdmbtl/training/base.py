@@ -118,7 +118,7 @@ class Trainer(ABC):
             PolicyError: If it is damaged.
             FileNotFoundError: If it is not there.
         """
-        if path.suffix == ".zip":
+        if path.suffix == ".zip" and path.exists():
             raise TrainerError(
                 f"{str(path)!r} is an archive, as stable-baselines3 writes it, and the trainer "
                 f"{self.name!r} starts from policy files of sdmbtl. Use the trainer 'sb3'."
