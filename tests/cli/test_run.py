@@ -127,6 +127,10 @@ def test_a_first_policy_that_is_refused_leaves_no_study(command, tmp_path, exist
     text = command.error("run", "CartPole", "--out", path, "--from", start)
     assert ("Use the trainer 'sb3'" if exists else "There is no policy file") in text
     assert not path.exists()
+    path.mkdir()
+    (path / "notes.txt").write_text("mine")
+    command.error("run", "CartPole", "--out", path, "--from", start)
+    assert (path / "notes.txt").read_text() == "mine"
 
 
 def test_resume_remembers_the_stopping_rule(command, tiny, tmp_path, monkeypatch):

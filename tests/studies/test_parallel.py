@@ -427,8 +427,8 @@ def test_the_time_for_one_policy_begins_with_the_first_one(quick, monkeypatch):
     passed, paces = [0.0], []
 
     class Watch(StopRule):
-        def reason(self, standing):
-            paces.append(standing.seconds_per_policy)
+        def reason(self, state):
+            paces.append(state.seconds_per_policy)
 
     def take_long(*_):
         passed[0] = 1000.0

@@ -33,7 +33,7 @@ from sdmbtl.studies import (
     Budget,
     Configuration,
     NoGain,
-    Standing,
+    RunState,
     StopRule,
     Study,
     TimeLimit,
@@ -351,58 +351,58 @@ def test_the_given_range_of_returns_counts(tmp_path):
 # -- stop rules ------------------------------------------------------------------------------------
 
 
-def standing(*performances, span=10.0, complete=False, seconds=None, expected=None):
+def state(*performances, span=10.0, complete=False, seconds=None, expected=None):
     """`expected` is what each further policy is expected to add, if the selector can tell."""
     if expected is None:
-        return Standing(list(performances), span, complete, seconds)
-    return Standing(
+        return RunState(list(performances), span, complete, seconds)
+    return RunState(
         list(performances), span, complete, seconds, remaining_gain=lambda n: n * expected
     )
 
 
 def test_budget():
-    assert Budget(2).reason(standing(1.0)) is None
-    assert "2 policies" in Budget(2).reason(standing(1.0, 1.5))
+    assert Budget(2).reason(state(1.0)) is None
+    assert "2 policies" in Budget(2).reason(state(1.0, 1.5))
 
 
 def test_time_limit_counts_a_whole_batch():
-    soon = Standing([], 1.0, best_possible=False, seconds_per_policy=30.0, batch=4)
+    soon = RunState([], 1.0, best_possible=False, seconds_per_policy=30.0, batch=4)
     assert TimeLimit(100).reason(soon) is not None
     assert TimeLimit(130).reason(soon) is None
 
 
 def test_time_limit():
-    assert TimeLimit(100).reason(standing(seconds=50.0)) is None
-    assert "too short for one more" in TimeLimit(100).reason(standing(seconds=150.0))
-    assert TimeLimit(0).reason(standing()) is not None
+    assert TimeLimit(100).reason(state(seconds=50.0)) is None
+    assert "too short for one more" in TimeLimit(100).reason(state(seconds=150.0))
+    assert TimeLimit(0).reason(state()) is not None
 
 
 def test_no_gain():
     rule = NoGain(0.05, patience=2)
-    assert rule.reason(standing(1.0, 1.0)) is None  # too early to say
-    assert rule.reason(standing(1.0, 1.0, 1.6)) is None
-    assert "the last 2 policies" in rule.reason(standing(1.0, 1.0, 1.4))
-    assert "highest return" in rule.reason(standing(10.0, complete=True))
+    assert rule.reason(state(1.0, 1.0)) is None  # too early to say
+    assert rule.reason(state(1.0, 1.0, 1.6)) is None
+    assert "the last 2 policies" in rule.reason(state(1.0, 1.0, 1.4))
+    assert "highest return" in rule.reason(state(10.0, complete=True))
 
 
 def test_no_gain_of_the_last_policy_alone():
     rule = NoGain(0.05, patience=1)
-    assert rule.reason(standing(1.0, 1.0)) is None  # nothing is said before the third
-    assert rule.reason(standing(1.0, 1.0, 1.5)) is None
-    assert "the last 1 policy" in rule.reason(standing(1.0, 1.0, 1.0))
+    assert rule.reason(state(1.0, 1.0)) is None  # nothing is said before the third
+    assert rule.reason(state(1.0, 1.0, 1.5)) is None
+    assert "the last 1 policy" in rule.reason(state(1.0, 1.0, 1.0))
 
 
 def test_no_gain_is_expected():
     rule = NoGain(0.005, patience=3)
-    reason = rule.reason(standing(1.0, 1.0, 1.0, expected=0.01))
+    reason = rule.reason(state(1.0, 1.0, 1.0, expected=0.01))
     assert "+0.03 in mean best return expected of the next 3" in reason
-    assert rule.reason(standing(1.0, 1.0, expected=0.01)) is None  # too early to say
+    assert rule.reason(state(1.0, 1.0, expected=0.01)) is None  # too early to say
 
 
 def test_an_expected_gain_counts_more_than_none_in_the_past():
     rule = NoGain(0.05, patience=3)
-    assert rule.reason(standing(1.0, 1.0, 1.0, 1.0)) is not None
-    assert rule.reason(standing(1.0, 1.0, 1.0, 1.0, expected=0.2)) is None
+    assert rule.reason(state(1.0, 1.0, 1.0, 1.0)) is not None
+    assert rule.reason(state(1.0, 1.0, 1.0, 1.0, expected=0.2)) is None
 
 
 @pytest.mark.parametrize(
@@ -417,18 +417,18 @@ def test_an_expected_gain_counts_more_than_none_in_the_past():
     ],
 )
 def test_experience_must_not_contradict_the_estimate(performances, stops):
-    reason = NoGain(0.05, patience=3).reason(standing(*performances, expected=0.001))
+    reason = NoGain(0.05, patience=3).reason(state(*performances, expected=0.001))
     assert (reason is not None) == stops
 
 
 def test_runs_that_failed_say_nothing_about_the_next_ones():
     rule = NoGain(0.05, patience=2)
     flat = [0.0, 4.0, 8.0, 8.0, 8.0]
-    assert rule.reason(Standing(flat, 10.0, False, None)) is not None
+    assert rule.reason(RunState(flat, 10.0, False, None)) is not None
     # Without the last two, the last policies added 4 each.
-    assert rule.reason(Standing(flat, 10.0, False, None, failed=lambda: {3, 4})) is None
+    assert rule.reason(RunState(flat, 10.0, False, None, failed=lambda: {3, 4})) is None
     # Three policies must have been trained in earnest before anything is said.
-    early = Standing([1.0, 1.0, 1.0], 10.0, False, None, remaining_gain=lambda _: 0.0)
+    early = RunState([1.0, 1.0, 1.0], 10.0, False, None, remaining_gain=lambda _: 0.0)
     assert rule.reason(early) is not None
     assert rule.reason(replace(early, failed=lambda: {1})) is None
 
@@ -438,9 +438,9 @@ def test_a_study_tells_its_rules_which_runs_failed(tmp_path, monkeypatch):
     study, seen = open_small(tmp_path / "study", selector="random"), []
 
     class Asking(StopRule):
-        def reason(self, standing):
-            seen.append(set(standing.failed()))
-            return "seen" if len(standing.performances) == 2 else None
+        def reason(self, state):
+            seen.append(set(state.failed()))
+            return "seen" if len(state.performances) == 2 else None
 
     asked = study.ask(2)
     study.tell(asked[0], status="failed")
@@ -456,7 +456,7 @@ def test_the_estimate_is_asked_for_only_where_it_decides():
     def never(policies):
         raise AssertionError("asked")
 
-    rising = Standing([0.0, 5.0, 9.0], 10.0, False, None, remaining_gain=never)
+    rising = RunState([0.0, 5.0, 9.0], 10.0, False, None, remaining_gain=never)
     assert NoGain(0.05).reason(rising) is None
     assert Budget(3).reason(rising) is not None
     with pytest.raises(AssertionError, match="asked"):
@@ -464,8 +464,8 @@ def test_the_estimate_is_asked_for_only_where_it_decides():
 
 
 def test_returns_that_are_all_the_same_say_nothing_about_gains():
-    assert NoGain(0.05).reason(standing(1.0, 1.0, 1.0, 1.0, span=0.0)) is None
-    assert NoGain(0.05).reason(standing(1.0, 1.0, 1.0, 1.0, span=0.0, expected=0.0)) is None
+    assert NoGain(0.05).reason(state(1.0, 1.0, 1.0, 1.0, span=0.0)) is None
+    assert NoGain(0.05).reason(state(1.0, 1.0, 1.0, 1.0, span=0.0, expected=0.0)) is None
 
 
 def test_rules_stop_a_study(tmp_path):
@@ -517,7 +517,7 @@ def test_what_is_pending_is_not_judged(tmp_path):
     """A rule that costs time is not asked while its answer would not count."""
 
     class Asked(StopRule):
-        def reason(self, standing):
+        def reason(self, state):
             raise AssertionError("asked")
 
     study = open_small(tmp_path / "study")

@@ -413,5 +413,5 @@ def test_parents_that_do_not_fit(monkeypatch):
     with pytest.raises(TrainerError, match="'sb3' starts from its own policies"):
         from_parent(tiny(), parent=layer)
     monkeypatch.setattr(SB3Trainer, "starts_from_parent", False)
-    with pytest.raises(TrainerError, match="'sb3' cannot start from another policy.*init='scr"):
+    with pytest.raises(TrainerError, match="'sb3' cannot start from another policy.*from scratch"):
         from_parent(tiny(), parent=parent)

@@ -58,7 +58,7 @@ def run(
         from sdmbtl.studies import Study
 
         with prints_as_notes():  # an environment is made, and tried
-            is_new = not (path / "study.db").exists()
+            is_new = not path.exists()
             study = Study.open(path, environment.make_family(env), seed=seed, **keywords)
             if start is not None:
                 _start_from(study, start, is_new=is_new)
@@ -68,7 +68,7 @@ def run(
 
 
 def _start_from(study: Study, start: Path, *, is_new: bool) -> None:
-    """Start a study from a policy; one that was made for it goes if the policy is refused."""
+    """Start a study from a policy; if it is refused, a directory made for it is deleted."""
     place = study.path.absolute()
     try:
         study.start_from(start)

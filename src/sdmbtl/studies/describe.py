@@ -64,6 +64,10 @@ def level_lines(snapshot: StudySnapshot) -> list[str]:
     if random is not None:
         compared.append(f"random actions {_level(snapshot, random.performance)}")
     lines += [" · ".join(compared)] if compared else []
+    predicted = snapshot.targets - snapshot.evaluated_targets
+    if predicted and snapshot.finished:
+        tasks = counted(snapshot.targets, "task")
+        lines.append(f"{predicted} of {tasks} predicted; sdmbtl evaluate plays them all")
     lines += [network_line(snapshot, network) for network in snapshot.networks]
     return lines + [baseline_line(snapshot, baseline) for baseline in snapshot.baselines]
 
@@ -128,9 +132,6 @@ def detail_lines(snapshot: StudySnapshot) -> list[str]:
         lines.append(f"Steps: {training:,} of training, {evaluation:,} of evaluation.")
     if snapshot.covered is not None and snapshot.covered.known:
         lines.append(covered_text(snapshot.covered.worst_tenth, snapshot.covered.near_best))
-    predicted = snapshot.targets - snapshot.evaluated_targets
-    if predicted and snapshot.finished:
-        lines.append(f"The returns of {counted(predicted, 'task')} are predicted.")
     lines += [*model_lines(snapshot), *past_forecasts(snapshot)]
     if snapshot.running_process is not None:
         lines.append(f"Process {snapshot.running_process} is working on the study now.")

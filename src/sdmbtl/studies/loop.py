@@ -27,7 +27,7 @@ from sdmbtl.studies.jobs import begin_evaluation, training_job
 from sdmbtl.studies.leases import LeaseKeeper
 from sdmbtl.studies.recording import CODE_ERROR, Recorder
 from sdmbtl.studies.row_evaluation import Batch, RowEvaluation
-from sdmbtl.studies.stopping import Standing, StopRule
+from sdmbtl.studies.stopping import RunState, StopRule
 
 if TYPE_CHECKING:
     from sdmbtl.studies.study import Study
@@ -209,8 +209,8 @@ class Loop:
             return None
         done = self.study.n_finished - self._before
         seconds = (time.monotonic() - self._begun) / done if done > 0 else None
-        standing = Standing.of(self.study, seconds)
-        return next((reason for rule in rules if (reason := rule.reason(standing))), None)
+        state = RunState.of(self.study, seconds)
+        return next((reason for rule in rules if (reason := rule.reason(state))), None)
 
     def _ask(self) -> list[Trial]:
         """Ask for the next trials, as many as a batch has; none if the rest is that of others."""

@@ -26,7 +26,7 @@ STOP_RULES, STOPPED = "stop_rules", "stopped"
 
 
 @dataclass(frozen=True)
-class Standing:
+class RunState:
     """Figures of a study, for a rule to judge.
 
     Attributes:
@@ -96,7 +96,7 @@ class StopRule(ABC):
     even_if_pending: ClassVar[bool] = False
 
     @abstractmethod
-    def reason(self, standing: Standing) -> str | None:
+    def reason(self, state: RunState) -> str | None:
         """Return the reason to stop now, in words; None to continue."""
 
 
@@ -106,9 +106,9 @@ class Budget(StopRule):
     def __init__(self, policies: int) -> None:
         self.policies = check_int("budget", policies, low=1, error=StudyError)
 
-    def reason(self, standing: Standing) -> str | None:
+    def reason(self, state: RunState) -> str | None:
         """Return the reason to stop now."""
-        if len(standing.performances) >= self.policies:
+        if len(state.performances) >= self.policies:
             return f"the budget of {counted(self.policies, 'policy', 'policies')} is used"
         return None
 
@@ -122,10 +122,10 @@ class TotalSteps(StopRule):
     def __init__(self, steps: int) -> None:
         self.steps = check_int("total_steps", steps, low=1, error=StudyError)
 
-    def reason(self, standing: Standing) -> str | None:
+    def reason(self, state: RunState) -> str | None:
         """Return the reason to stop now."""
-        if standing.steps >= self.steps:
-            return f"{standing.steps:,} of {self.steps:,} environment steps are used"
+        if state.steps >= self.steps:
+            return f"{state.steps:,} of {self.steps:,} environment steps are used"
         return None
 
 
@@ -138,10 +138,10 @@ class TimeLimit(StopRule):
         self.seconds = check_float("time_limit", seconds, low=0.0, error=StudyError)
         self._begun = time.monotonic()
 
-    def reason(self, standing: Standing) -> str | None:
+    def reason(self, state: RunState) -> str | None:
         """Return the reason to stop now."""
         left = self.seconds - (time.monotonic() - self._begun)
-        if left <= 0 or left < (standing.seconds_per_policy or 0.0) * standing.batch:
+        if left <= 0 or left < (state.seconds_per_policy or 0.0) * state.batch:
             return f"the time of {self.seconds:g} s is used, or too short for one more policy"
         return None
 
@@ -175,23 +175,23 @@ class NoGain(StopRule):
             )
         self.patience = check_int("patience", patience, low=1, error=StudyError)
 
-    def reason(self, standing: Standing) -> str | None:
+    def reason(self, state: RunState) -> str | None:
         """Return the reason to stop now."""
-        if standing.best_possible:
+        if state.best_possible:
             return "every target has the highest return there is"
-        asked_for = self.min_gain * standing.span
-        if len(standing.performances) < LEAST_POLICIES:
+        asked_for = self.min_gain * state.span
+        if len(state.performances) < LEAST_POLICIES:
             return None
-        failed = standing.failed()
-        sound = [mean for i, mean in enumerate(standing.performances) if i not in failed]
+        failed = state.failed()
+        sound = [mean for i, mean in enumerate(state.performances) if i not in failed]
         if len(sound) < LEAST_POLICIES or mean_gain(sound, self.patience) >= asked_for:
             return None
-        gain, which = standing.remaining_gain(self.patience), "expected of the next"
+        gain, which = state.remaining_gain(self.patience), "expected of the next"
         if gain is None and len(sound) > self.patience:
             gain, which = mean_gain(sound, self.patience) * self.patience, "from the last"
         if gain is None or gain >= asked_for:
             return None
-        span = standing.span if standing.range_known else None
+        span = state.span if state.range_known else None
         policies = counted(self.patience, "policy", "policies")
         limit = gain_text(asked_for, span).removeprefix("+")
         return f"{gain_text(gain, span)} {which} {policies}, less than {limit}"
