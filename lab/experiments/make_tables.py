@@ -351,23 +351,27 @@ def _at_marks(found: dict[str, Any] | None, marks: Sequence[int]) -> str:
 
 def distillation_table() -> str:
     """Compare portfolios with the networks distilled from them: coverage, mean over seeds."""
-    rows, direct = [], comparison.Comparison.load()
-    for name, seeds in _distilled().items():
-        shown = [("portfolio", "coverage"), ("told", "coverage"), ("hidden", "coverage")]
-        shown += [("portfolio", "best_single"), ("recurrent", "coverage")]
-        means = [_mean(seeds, *way) for way in shown]
-        cells = ["–" if mean is None else f"{100 * mean:.1f}" for mean in means]
-        best = direct.best_baseline(name, UNITS) if name in direct.data else None
-        cells.append("–" if best is None else f"{best}: {direct.estimate(name, best, UNITS)}")
-        for part in ("portfolio", "told", "hidden", "recurrent"):
-            steps = _mean(seeds, part, "steps")
-            cells.append("–" if steps is None else f"{steps / 1000:,.0f}k")
+    columns = {
+        "portfolio": ("portfolio", "coverage"),
+        "told": ("told", "coverage"),
+        "hidden": ("hidden", "coverage"),
+        "best single policy": ("portfolio", "best_single"),
+        "recurrent PPO": ("recurrent", "coverage"),
+    }
+    measured = _distilled()
+    parts = {part for seeds in measured.values() for seed in seeds for part in seed}
+    shown = {head: way for head, way in columns.items() if way[0] in parts}
+    costs = [part for part in ("portfolio", "told", "hidden", "recurrent") if part in parts]
+    rows = []
+    for name, seeds in measured.items():
+        means = [_mean(seeds, *way) for way in shown.values()]
+        steps = [_mean(seeds, part, "steps") for part in costs]
         policies = f"{_mean(seeds, 'portfolio', 'policies') or np.nan:.0f}"
+        cells = ["–" if mean is None else f"{100 * mean:.1f}" for mean in means]
+        cells += ["–" if step is None else f"{step / 1000:,.0f}k" for step in steps]
         rows.append([name, str(len(seeds)), policies, *cells])
-    heads = ["policies", "portfolio", "told", "hidden", "best single policy", "recurrent PPO"]
-    heads += [f"best of one policy trained directly, {UNITS} units"]
-    heads += ["steps: study", "+ told", "+ hidden", "recurrent PPO"]
-    return markdown_table(["coverage in %", "seeds", *heads], rows)
+    heads = ["seeds", "policies", *shown, *(f"steps: {part}" for part in costs)]
+    return markdown_table(["coverage in %", *heads], rows)
 
 
 def identification_table() -> str:
@@ -379,7 +383,7 @@ def identification_table() -> str:
             continue
         after = {k: np.mean([each["right_after"][k] for each in found]) for k in AFTER}
         known = np.mean([each["right_with_context"] for each in found])
-        rows.append([name, *(f"{share:.0%}" for share in (*after.values(), known))])
+        rows.append([name, *(f"{100 * share:.0f} %" for share in (*after.values(), known))])
     heads = [f"after {number}" for number in AFTER]
     return markdown_table(["right policy", *heads, "context known"], rows)
 
