@@ -73,7 +73,7 @@ class DataSet:
 
     @property
     def is_compiled(self) -> bool:
-        """Whether environments are compiled, so that seeds are trained side by side."""
+        """Return whether environments are compiled and seeds are trained side by side."""
         return self.family.functional() is not None
 
     def trainer(self, *, chunk: int = 8) -> LongRuns:

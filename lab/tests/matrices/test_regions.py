@@ -16,7 +16,7 @@ from sdmbtl_lab.matrices import load_regions, region_names
 from sdmbtl_lab.matrices.region_dataset import _ARRAYS, KIND, ancestors
 from sdmbtl_lab.matrices.region_factory import RegionFactory, RegionRecipe, region_units
 
-#: Trained for so long that it has far fewer policies than the others.
+#: Trained longest, with far fewer policies than the others.
 WALKER = "regions-bipedal-walker"
 
 

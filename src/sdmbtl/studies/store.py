@@ -166,8 +166,8 @@ class StudyStore:
             if not self._read(_TABLES) and not self.backup_path.exists():
                 if facts is None:  # another process is making it
                     raise StudyError(
-                        f"There is not a study in {str(path.parent)!r} yet: making it goes on, or "
-                        "was interrupted. Try again, or make it again in the same way."
+                        f"There is not a study in {str(path.parent)!r} yet: it is still being made, or that "
+                        "was interrupted. Try again, or give the command that makes it again."
                     )
                 self._create(facts())
             with self._explained():
