@@ -166,8 +166,9 @@ class StudyStore:
             if not self._read(_TABLES) and not self.backup_path.exists():
                 if facts is None:  # another process is making it
                     raise StudyError(
-                        f"There is not a study in {str(path.parent)!r} yet: it is still being made, or that "
-                        "was interrupted. Try again, or give the command that makes it again."
+                        f"There is no study in {str(path.parent)!r} yet: another process is still "
+                        "making it, or was interrupted. Try again, or repeat the command that "
+                        "makes it."
                     )
                 self._create(facts())
             with self._explained():
