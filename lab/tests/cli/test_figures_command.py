@@ -43,7 +43,7 @@ def test_the_figures_of_a_benchmark_as_json(command, tmp_path):
     replace(result, problems=result.problems[:2]).save(tmp_path / "real.json")
     given = [tmp_path / "real.json", "--data", "", "--format", "png", "-o", tmp_path]
     figures = command.json("figures", *given)["figures"]
-    names = {"curves", "intervals", "policies-to-epsilon", "score"}
+    names = {"choices", "curves", "intervals", "policies-to-epsilon", "score"}
     assert {Path(figure["file"]) for figure in figures} == set(tmp_path.glob("*.png"))
     assert {path.stem for path in tmp_path.glob("*.png")} == {f"{name}-real" for name in names}
     assert all(figure["caption"] for figure in figures)

@@ -58,8 +58,8 @@ CAPTIONS = {
     "is higher.",
     "cpu-time": "CPU time of each round on this machine, without training: the choice and its row.",
 }
-#: The selector that detects a structure in each round: its choices are shown.
-DETECTING = "m/gp-mbtl"
+#: Selectors that detect a structure in each round: the choices of the first one are shown.
+DETECTING = ("m/gp-mbtl", "m/gp-mbtl-unbiased")
 
 
 @dataclass(frozen=True)
@@ -104,8 +104,9 @@ def benchmark_figures(result: BenchmarkResult) -> Iterator[PaperFigure]:
     }
     if of_benchmark.score_curves(result):
         figures["score"] = partial(of_benchmark.score_figure, result)
-    if any(problem.of(DETECTING).strategies for problem in result.problems):
-        figures["choices"] = partial(of_benchmark.choices_figure, result, DETECTING)
+    detecting = (s for s in DETECTING if any(p.of(s).strategies for p in result.problems))
+    if (selector := next(detecting, None)) is not None:
+        figures["choices"] = partial(of_benchmark.choices_figure, result, selector)
     if any(p.of(selector).rounds_to for p in result.problems for selector in shown):
         figures["policies-to-epsilon"] = partial(of_benchmark.rounds_figure, result, shown)
     for kind, draw in figures.items():
