@@ -166,7 +166,7 @@ class StudyStore:
             if not self._read(_TABLES) and not self.backup_path.exists():
                 if facts is None:  # another process is making it
                     raise StudyError(
-                        f"There is no study in {str(path.parent)!r} yet: another process is still "
+                        f"There is not a study in {str(path.parent)!r} yet: another process is "
                         "making it, or was interrupted. Try again, or repeat the command that "
                         "makes it."
                     )
