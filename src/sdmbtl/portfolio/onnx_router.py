@@ -125,7 +125,7 @@ def _add_choice(graph: Graph, portfolio: Portfolio, unit: str) -> str:
     nearest = graph.apply("ArgMin", apart, axis=1, keepdims=0)
     distance = graph.apply("ReduceMin", apart, axes=[1], keepdims=0)
     is_target = graph.apply("LessOrEqual", distance, np.float64(SAME_CONTEXT))
-    places = np.array([portfolio.place(number) for number in portfolio.best_policies])
+    places = np.array([portfolio.places[number] for number in portfolio.best_policies])
     on_target = graph.apply("Gather", places, nearest)
     return graph.apply("Where", is_target, on_target, best)
 
