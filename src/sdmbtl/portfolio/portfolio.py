@@ -466,12 +466,6 @@ class Portfolio:
 
     # -- files ---------------------------------------------------------------------------
 
-    def to_onnx(self) -> bytes:
-        """Return the choice and all policies as one ONNX file; see `make_portfolio_onnx`."""
-        from sdmbtl.portfolio.onnx_router import make_portfolio_onnx
-
-        return make_portfolio_onnx(self)
-
     def export(self, directory: str | Path) -> None:
         """Write the portfolio to a directory, completely or not at all.
 
@@ -500,12 +494,8 @@ class Portfolio:
 
     def _rounded(self, means: NDArray[np.float64]) -> NDArray[np.float64]:
         """Means that differ by rounding only become the same, so that ties go to the lowest id."""
-        return np.asarray(np.round(means / self.tie_margin))
-
-    @cached_property
-    def tie_margin(self) -> float:
-        """Differences of expected returns below this are rounding."""
-        return tie_margin(self.model.returns[~np.isnan(self.model.returns)]) or 1.0
+        returns = self.model.returns
+        return np.asarray(np.round(means / (tie_margin(returns[~np.isnan(returns)]) or 1.0)))
 
     @property
     def _width(self) -> float | None:
