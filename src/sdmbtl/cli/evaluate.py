@@ -41,7 +41,6 @@ def evaluate(
         False, "--missing", help="Repetition of failed evaluations, recorded in the study."
     ),
     eval_processes: options.EvalProcessesOption = None,
-    accept_changes: options.AcceptChangesOption = False,
     trust: options.TrustOption = False,
     as_json: options.JsonOption = False,
 ) -> None:
@@ -49,8 +48,8 @@ def evaluate(
     from sdmbtl.contexts.splits import split_contexts
     from sdmbtl.studies import Study
 
-    study = Study.open(path, accept_changes=accept_changes, trust=trust)
-    _ = study.training  # refuses a study without environments, or with changed ones
+    study = Study.open(path, trust=trust)
+    _ = study.training  # refuses a study without environments
     if missing:
         if episodes is not None or samples is not None or split or seed:
             raise ArgumentError(

@@ -5,7 +5,7 @@ from __future__ import annotations
 import typer
 
 from sdmbtl.checks import known_name
-from sdmbtl.cli.options import AcceptChangesOption, JsonOption, StudyArgument, TrustOption
+from sdmbtl.cli.options import JsonOption, StudyArgument, TrustOption
 from sdmbtl.cli.output import ArgumentError, print_json, print_lines
 from sdmbtl.cli.parsing import parse_settings
 from sdmbtl.cli.signals import stoppable
@@ -28,7 +28,6 @@ def extend(
         metavar="chosen|all",
         help="all: every policy on every new target, now. chosen: by the next run.",
     ),
-    accept_changes: AcceptChangesOption = False,
     trust: TrustOption = False,
     as_json: JsonOption = False,
 ) -> None:
@@ -44,7 +43,7 @@ def extend(
         raise ArgumentError("Nothing changes. Pass --space, --objective, or both.")
     counts = {}
     with stoppable(f"Interrupted. Continue with: sdmbtl evaluate {path} --missing") as signals:
-        study = Study.open(path, accept_changes=accept_changes, trust=trust)
+        study = Study.open(path, trust=trust)
         defaults = parse_settings(default, "--default")
         changes = study.extend(space, defaults=defaults, objective=objective)
         if evaluate == "all":

@@ -86,13 +86,6 @@ def resume(
     retry_failed: bool = typer.Option(
         False, "--retry-failed", help="Another attempt at contexts that failed."
     ),
-    retrain_missing: bool = typer.Option(
-        False, "--retrain-missing", help="New training of missing or damaged policies."
-    ),
-    adopt_pending: bool = typer.Option(
-        False, "--adopt-pending", help="Training here of contexts handed out by 'ask'."
-    ),
-    accept_changes: options.AcceptChangesOption = False,
     trust: options.TrustOption = False,
     wait: options.WaitOption = 30.0,
     output: options.OutputSettings,
@@ -107,9 +100,9 @@ def resume(
     with _stoppable(path) as signals:
         from sdmbtl.studies import Study
 
-        study = Study.open(path, accept_changes=accept_changes, trust=trust, wait=wait)
+        study = Study.open(path, trust=trust, wait=wait)
         with prints_as_notes():
-            _ = study.training  # refuses changed environments before anything is changed
+            _ = study.training  # refuses code that is not trusted before anything is changed
         if not stop.is_given and not study.stop_rules:
             raise ArgumentError(
                 f"The study in {str(path)!r} has no budget on record. Give a stopping rule: "
@@ -118,10 +111,7 @@ def resume(
         if retry_failed:
             count = study.retry_failed()
             note(f"{counted(count, 'context')} whose training failed may be chosen again.")
-        if adopt_pending:
-            count = study.adopt_pending()
-            note(f"{counted(count, 'pending policy', 'pending policies')} will be trained here.")
-        _run(study, stop, output, execution, signals, retrain_missing=retrain_missing)
+        _run(study, stop, output, execution, signals)
 
 
 @contextmanager
@@ -150,12 +140,11 @@ def _run(
     signals: StopSignals,
     *,
     space: str = "",
-    retrain_missing: bool = False,
 ) -> None:
     if not stop.is_given:
         stop = replace(stop, budget=DEFAULT_BUDGET)
         if study.stop_rules:
-            earlier = {k: v for k, v in study.stop_rules.items() if k != "patience"}
+            earlier = study.stop_rules
             stop = replace(stop, **{"budget": None, **earlier})
             if not output.quiet:
                 rules = ", ".join(f"{name} {value}" for name, value in earlier.items())
@@ -164,7 +153,7 @@ def _run(
         catch_warnings(action="ignore") if output.quiet else warnings_as_notes(),
         prints_as_notes(),
     ):
-        _ = study.training  # fails if its environments have changed
+        _ = study.training  # fails if its environments cannot be made here
     signals.check()
     if not output.quiet:
         made = study.configuration
@@ -184,9 +173,7 @@ def _run(
             **execution.keywords,
             callbacks=[lambda _: signals.check()],
             progress=not output.quiet,
-            log_every=None if output.as_json else 30.0,
             log=output.log or (),
-            retrain_missing=retrain_missing,
         )
     if output.as_json:
         print_json({**study.status(), "stopped": reason})
