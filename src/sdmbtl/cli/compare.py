@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from functools import partial
 from pathlib import Path
 
 import typer
 
 from sdmbtl.cli.options import JsonOption
-from sdmbtl.cli.output import check_output, note, print_json, print_lines, write_output
+from sdmbtl.cli.output import note, print_json, print_lines
 from sdmbtl.wording import counted
 
 
@@ -28,14 +27,12 @@ def compare(
     """
     from sdmbtl.studies.comparison import compare_studies
 
-    if out is not None:
-        check_output(out)
     comparison = compare_studies(paths)
     if out is not None:
         from sdmbtl.plots import save_axes
         from sdmbtl.plots.comparison_figure import draw_comparison
 
-        write_output(out, partial(save_axes, draw_comparison(comparison)))
+        save_axes(draw_comparison(comparison), out)
         note(f"Wrote {out}.")
     if as_json:
         print_json(comparison.to_dict())

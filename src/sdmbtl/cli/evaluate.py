@@ -40,7 +40,6 @@ def evaluate(
     missing: bool = typer.Option(
         False, "--missing", help="Repetition of failed evaluations, recorded in the study."
     ),
-    eval_processes: options.EvalProcessesOption = None,
     trust: options.TrustOption = False,
     as_json: options.JsonOption = False,
 ) -> None:
@@ -56,7 +55,7 @@ def evaluate(
                 "--missing plays the recorded episodes on the targets. Leave --episodes, "
                 "--samples, --split and --seed out."
             )
-        _evaluate_missing(study, eval_processes, as_json=as_json)
+        _evaluate_missing(study, as_json=as_json)
         return
     splits: dict[str, Any] = {}
     for name in split or ["train" if samples is None else "interpolation"]:
@@ -68,7 +67,6 @@ def evaluate(
                 contexts,
                 episodes=episodes,
                 seed=seed,
-                eval_processes=eval_processes,
                 progress=lambda *_: signals.check(),
             )
             results[name] = {"split": name, "seed": seed, **_result(study, contexts, returns)}
@@ -145,10 +143,10 @@ def _print_split(result: Mapping[str, Any]) -> None:
     print_lines(*lines)
 
 
-def _evaluate_missing(study: Study, eval_processes: int | None, *, as_json: bool) -> None:
+def _evaluate_missing(study: Study, *, as_json: bool) -> None:
     """Fill in missing returns and print their number."""
     with stoppable("Interrupted; returns filled in so far are kept.") as signals:
-        counts = study.evaluate_missing([lambda _: signals.check()], eval_processes=eval_processes)
+        counts = study.evaluate_missing([lambda _: signals.check()])
     if as_json:
         print_json({"path": str(study.path), **counts})
         return
