@@ -85,10 +85,10 @@ def test_doctor(command, trained, copied):
     assert "healthy" in command("doctor", trained[0]).stdout
     (copied / "policies" / "0001.safetensors").write_bytes(b"rust")
     ill = command("doctor", copied, status=1)
-    assert "--retrain-missing" in ill.stdout
+    assert "--forget" in ill.stdout
     assert command.json("doctor", copied, status=1)["healthy"] is False
     command("doctor", copied, "--repair", status=1)
     rounds = command.json("status", copied)["rounds"]
     assert rounds == command.json("status", trained[0])["rounds"], "no returns are given up"
-    command("resume", copied, "--retrain-missing", "--quiet")
+    command("tell", copied, "--id", 1, "--forget")
     assert command.json("doctor", copied)["healthy"] is True

@@ -77,7 +77,6 @@ def test_options_become_the_configuration(command, tiny, tmp_path, runs):
             "executor": "ray",
             "join": True,
             "executor_options": {"address": "auto", "time_limit": 60},
-            "log_every": 30.0,
         }
     ]
 
@@ -180,9 +179,8 @@ def test_a_signal_at_the_very_end_of_a_run(command, copied, monkeypatch):
 def test_failed_and_pending_contexts(command, study, runs):
     first, second = study.ask(2)
     study.tell(first, status="failed", error="no memory")
-    result = command("resume", study.path, "--retry-failed", "--adopt-pending", "--budget", 2)
+    result = command("resume", study.path, "--retry-failed", "--budget", 2)
     assert "1 context whose training failed may be chosen again" in result.stderr
-    assert "1 pending policy will be trained here" in result.stderr
     statuses = [trial.status for trial in Study.open(study.path).trials]
     assert statuses == ["cancelled", "pending"]
     assert second.id == 1

@@ -152,5 +152,5 @@ def test_a_study_is_trusted_where_it_is_also_after_chdir(tmp_path, monkeypatch):
 
 
 def test_a_policy_that_is_gone_is_named_with_the_way_back(tmp_path):
-    with pytest.raises(StudyError, match="0003.safetensors.*--retrain-missing"):
+    with pytest.raises(StudyError, match="0003.safetensors.*--forget"):
         PolicyFiles(tmp_path).load(3)

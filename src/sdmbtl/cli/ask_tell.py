@@ -20,7 +20,7 @@ from sdmbtl.cli.parsing import (
     parse_text,
 )
 from sdmbtl.contexts import Source
-from sdmbtl.errors import DuplicateTellError
+from sdmbtl.errors import DuplicateTellError, LostLeaseError
 from sdmbtl.foreign import parse_json, read_text
 from sdmbtl.wording import counted, shown_context
 
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from sdmbtl.studies import Study
 
 #: Fields of a trial that `ask` prints; those of regions only for a region or a parent.
-_ASKED = ("id", "context", "strategy", "structure", "model", "reason", "numbers", "attributes")
+_ASKED = ("id", "context", "strategy", "structure", "model", "reason", "numbers")
 _ASKED_OF_REGIONS = ("width", "region", "parent", "steps")
 
 #: Keys of a row: everything that `ask` prints, and results.
@@ -62,8 +62,8 @@ def ask(
     Each is printed as one line of JSON: 'sdmbtl ask DIR -n 4 | jq .context'.
     It is pending until 'sdmbtl tell' reports it, for example with the same
     line plus "returns". With --lease the line has the number of the "lease";
-    results of an expired lease are kept but not counted. A line may also have
-    a "region" to train on, a "parent" to start from, and "steps".
+    results of an expired lease are refused. A line may also have a "region" to
+    train on, a "parent" to start from, and "steps".
     """
     from sdmbtl.studies import Study
 
@@ -129,8 +129,8 @@ def tell(
 
     The context is named by --id, by --context (it need not have been asked
     for), by "id" or "context" in the file, or is the only one pending. The
-    file may also have "source_return" and "attributes". A policy that is
-    forgotten covers nothing; 'tell --replace' brings it back.
+    file may also have "source_return". A policy that is forgotten covers
+    nothing; 'tell --replace' brings it back.
     """
     from sdmbtl.studies import Study
     from sdmbtl.studies.describe import status_lines
@@ -158,7 +158,7 @@ def tell(
     if renew:
         _renew_lease(study, number, lease)
         return
-    stale_before = len(study.store.stale_results())
+    late: list[LostLeaseError] = []
     for each in rows:
         policy, before = _find_policy(study, each), study.trials
         if forget:
@@ -181,22 +181,20 @@ def tell(
                 raise ArgumentError(
                     "This policy was reported before. To replace its row, give --replace."
                 ) from None
+            except LostLeaseError as error:
+                late.append(error)
+                continue
             became = f"recorded as {trial.status}."
             if any(trial is known for known in before):
-                became = "not recorded; the same was reported before, or its lease is stale."
-            elif each.get("attributes"):
-                study.annotate(trial, **each["attributes"])
+                became = "not recorded; the same was reported before."
         if not as_json:
             say(f"Policy {trial.id}, {study.space.describe(trial.source)}: {became}")
     if as_json:
         print_json(study.status())
     else:
         print_lines(*status_lines(study.snapshot())[1:])
-    if stale := len(study.store.stale_results()) - stale_before:
-        raise ArgumentError(
-            f"{counted(stale, 'result')} came after the lease had expired and the policy was given "
-            "to another asker: kept as stale, and not counted. Ask for another context."
-        )
+    if late:
+        raise late[0]
 
 
 def _renew_lease(study: Study, number: int | None, lease: int | None) -> None:
@@ -237,9 +235,8 @@ def _read_rows(name: str) -> list[dict[str, Any]]:
         for key in ("id", "lease"):
             if key in row:
                 check_int(key, row[key], low=0, error=ArgumentError)
-        for key in ("context", "attributes"):
-            if not isinstance(row.get(key, {}), dict):
-                raise ArgumentError(f"The {key!r} of a row is an object, as 'ask' printed it.")
+        if not isinstance(row.get("context", {}), dict):
+            raise ArgumentError("The 'context' of a row is an object, as 'ask' printed it.")
         rows.append(row)
     return rows
 

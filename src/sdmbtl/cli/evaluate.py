@@ -40,7 +40,6 @@ def evaluate(
     missing: bool = typer.Option(
         False, "--missing", help="Repetition of failed evaluations, recorded in the study."
     ),
-    accept_changes: options.AcceptChangesOption = False,
     trust: options.TrustOption = False,
     as_json: options.JsonOption = False,
 ) -> None:
@@ -48,8 +47,8 @@ def evaluate(
     from sdmbtl.contexts.splits import split_contexts
     from sdmbtl.studies import Study
 
-    study = Study.open(path, accept_changes=accept_changes, trust=trust)
-    _ = study.training  # refuses a study without environments, or with changed ones
+    study = Study.open(path, trust=trust)
+    _ = study.training  # refuses a study without environments
     if missing:
         if episodes is not None or samples is not None or split or seed:
             raise ArgumentError(

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import typer
 
-from sdmbtl.cli.options import AcceptChangesOption, JsonOption, StudyArgument, TrustOption
+from sdmbtl.cli.options import JsonOption, StudyArgument, TrustOption
 from sdmbtl.cli.output import (
     ArgumentError,
     print_json,
@@ -27,7 +27,6 @@ def extend(
     objective: str | None = typer.Option(
         None, metavar="NAME", help="New objective: mean, cvar:SHARE, worst or share:LEVEL."
     ),
-    accept_changes: AcceptChangesOption = False,
     trust: TrustOption = False,
     as_json: JsonOption = False,
 ) -> None:
@@ -43,7 +42,7 @@ def extend(
         raise ArgumentError("Nothing changes. Pass --space, --objective, or both.")
     defaults = parse_settings(default, "--default")
     with warnings_as_notes(), prints_as_notes():
-        study = Study.open(path, accept_changes=accept_changes, trust=trust)
+        study = Study.open(path, trust=trust)
         changes = study.extend(space, defaults=defaults, objective=objective)
     if as_json:
         print_json({"path": str(path), "changes": changes})

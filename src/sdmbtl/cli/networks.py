@@ -12,7 +12,6 @@ import typer
 
 from sdmbtl.checks import known_name
 from sdmbtl.cli.options import (
-    AcceptChangesOption,
     JsonOption,
     PortfolioArgument,
     StudyArgument,
@@ -54,7 +53,6 @@ def distill(
         help="Directory for the network.",
         show_default="DIR/networks of a study",
     ),
-    accept_changes: AcceptChangesOption = False,
     trust: TrustOption = False,
     as_json: JsonOption = False,
 ) -> None:
@@ -72,8 +70,7 @@ def distill(
     with stoppable("Interrupted. The same command continues.") as signals:
         progress = StepProgress(signals, quiet=as_json)
         if has_database(path):
-            study = Study.open(path, accept_changes=accept_changes, trust=trust)
-            _ = study.training  # refuses changed environments
+            study = Study.open(path, trust=trust)
             file = distill_study(study, knowledge, steps, out, progress)
             return_range = study.return_range
         else:
@@ -114,7 +111,6 @@ def baseline(
         metavar="hidden|told",
         help="told: the policy sees the context. hidden: it does not.",
     ),
-    accept_changes: AcceptChangesOption = False,
     trust: TrustOption = False,
     as_json: JsonOption = False,
 ) -> None:
@@ -128,7 +124,7 @@ def baseline(
 
     knowledge = _check_context(context)
     with stoppable("Interrupted. The same command continues.") as signals:
-        study = Study.open(path, accept_changes=accept_changes, trust=trust)
+        study = Study.open(path, trust=trust)
         made = study.baseline(knowledge, progress=StepProgress(signals, quiet=as_json))
     if as_json:
         levels = {"coverage": made.mean_return, "study_coverage": made.study_return}

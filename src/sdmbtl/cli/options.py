@@ -34,10 +34,6 @@ TrustOption = Annotated[
         help="Permission to import code named by a study from elsewhere.",
     ),
 ]
-AcceptChangesOption = Annotated[
-    bool,
-    typer.Option("--accept-changes", help="Permission to continue with edited environments."),
-]
 WaitOption = Annotated[
     float,
     typer.Option(

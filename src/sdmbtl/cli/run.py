@@ -114,7 +114,7 @@ def run(
         if start is not None:
             _start_from(study, start, is_new=is_new)
         named = "" if space is None or Path(space).exists() else f" {space}"
-        reason = _run(study, signals, rules, how, quiet=quiet, as_json=as_json, space=named)
+        reason = _run(study, signals, rules, how, quiet=quiet, space=named)
     _print_end(study, reason, quiet=quiet, as_json=as_json)
 
 
@@ -136,13 +136,6 @@ def resume(
     retry_failed: bool = typer.Option(
         False, "--retry-failed", help="Another attempt at contexts that failed."
     ),
-    retrain_missing: bool = typer.Option(
-        False, "--retrain-missing", help="New training of missing or damaged policies."
-    ),
-    adopt_pending: bool = typer.Option(
-        False, "--adopt-pending", help="Training here of contexts handed out by 'ask'."
-    ),
-    accept_changes: options.AcceptChangesOption = False,
     trust: options.TrustOption = False,
     wait: options.WaitOption = 30.0,
     quiet: options.QuietOption = False,
@@ -169,20 +162,16 @@ def resume(
         "executor_options": parse_settings(executor_option, "--executor-option"),
         "join": join,
         "log": log or (),
-        "retrain_missing": retrain_missing,
     }
     with stoppable(_continuation(path)) as signals:
         from sdmbtl.studies import Study
 
-        study = Study.open(path, accept_changes=accept_changes, trust=trust, wait=wait)
-        _ = study.training  # refuses changed environments before anything is changed
+        study = Study.open(path, trust=trust, wait=wait)
+        _ = study.training  # refuses code that is not trusted before anything is changed
         if retry_failed:
             count = study.retry_failed()
             note(f"{counted(count, 'context')} whose training failed may be chosen again.")
-        if adopt_pending:
-            count = study.adopt_pending()
-            note(f"{counted(count, 'pending policy', 'pending policies')} will be trained here.")
-        reason = _run(study, signals, rules, how, quiet=quiet, as_json=as_json)
+        reason = _run(study, signals, rules, how, quiet=quiet)
     _print_end(study, reason, quiet=quiet, as_json=as_json)
 
 
@@ -212,11 +201,10 @@ def _run(
     how: Mapping[str, Any],
     *,
     quiet: bool,
-    as_json: bool,
     space: str = "",
 ) -> str:
     """Run a study, with notes at its beginning, and return why it stopped."""
-    training = study.training  # fails if its environments have changed
+    training = study.training  # fails if its environments cannot be made here
     signals.check()
     if quiet:
         warnings.simplefilter("ignore")  # until the signals are handled no more
@@ -237,7 +225,6 @@ def _run(
         **how,
         callbacks=[lambda _: signals.check()],
         progress=not quiet,
-        log_every=None if as_json else 30.0,
     )
 
 
