@@ -702,7 +702,7 @@ class Study:
 
     @property
     def plot(self) -> StudyPlots:
-        """Figures: `study.plot.coverage()`, `.map()`, `.rows()`, `.curves()`.
+        """Figures: `study.plot.coverage()`, `.map()`, `.curves()`.
 
         Each is drawn on `ax`, or on a new figure, and returns the Matplotlib axes.
         """
