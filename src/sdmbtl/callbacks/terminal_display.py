@@ -54,4 +54,4 @@ class TerminalDisplay:
         row.append(progress.activity())
         reason = Text(progress.why(), style="dim")
         why = [Padding(reason, (0, 0, 0, 5))] if progress.event else []
-        return Group(row, *why, Text(f"\n {progress.footer()}", style="dim"))
+        return Group(row, *why, Text(f"\n {progress.pace()} · Ctrl-C is safe", style="dim"))

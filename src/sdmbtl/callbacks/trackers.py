@@ -12,7 +12,6 @@ from collections.abc import Iterable, Mapping
 from dataclasses import asdict
 from importlib import import_module
 from itertools import accumulate
-from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
@@ -39,9 +38,6 @@ class Tracker(ABC):
     contexts, "train/steps_per_second" and the other metrics of the trainer, such as
     "train/mean_return". In the group "study", "study/mean_best_return" and, where the range of
     returns is known, "study/coverage" over the steps of all policies.
-
-    Args:
-        study: The study that is run.
     """
 
     def __init__(self, study: Study) -> None:
@@ -102,23 +98,19 @@ class Tracker(ABC):
 
 
 class TensorBoardWriter(Tracker):
-    """Scalars for TensorBoard, one of its runs for each group.
+    """Scalars for TensorBoard in the study's directory, one of its runs for each group.
 
     A resumed run continues in the same directory; scalars of an interrupted training run are
     replaced.
-
-    Args:
-        study: The study that is run.
-        directory: Directory of TensorBoard; "tensorboard" in the study if left out.
 
     Raises:
         MissingPackageError: If tensorboard is not installed.
         StudyError: If the directory is a file.
     """
 
-    def __init__(self, study: Study, directory: str | Path | None = None) -> None:
+    def __init__(self, study: Study) -> None:
         super().__init__(study)
-        self._directory = study.path / "tensorboard" if directory is None else Path(directory)
+        self._directory = study.path / "tensorboard"
         if self._directory.exists() and not self._directory.is_dir():
             raise StudyError(
                 "TensorBoard needs a directory to write to. Got the file "

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from sdmbtl.callbacks import Callback, Event, Pace
+from sdmbtl.callbacks import Callback, Event
 from sdmbtl.errors import ExhaustedError, StudyError, WorkerLostError
 from sdmbtl.execution import Executor
 from sdmbtl.selectors import Trial
@@ -54,7 +54,7 @@ class _Run:
     trials: list[Trial]
     jobs: list[TrainingJob]
     begun: float = field(default_factory=time.monotonic)
-    pace: Pace = field(default_factory=Pace)
+    first: tuple[int, float] | None = None
     latest: dict[str, Any] | None = None
     shown: dict[str, Any] | None = None
 
@@ -395,7 +395,16 @@ class Loop:
         told = len(report.evaluations)
         if run.latest is not run.shown:
             told = 0 if run.shown is None else len(run.shown["evaluations"])
-            run.shown = run.latest
-            speed = run.pace.steps_per_second(report.steps)
-        report = replace(report, evaluations=report.evaluations[told:])
-        self.tell(Event.of(report, run.trials[0], speed, policies))
+            run.shown, now = run.latest, time.monotonic()
+            if run.first is None:  # what comes before, such as a compilation, does not count
+                run.first = (report.steps, now) if report.steps else None
+            elif report.steps > run.first[0] and now > run.first[1]:
+                speed = (report.steps - run.first[0]) / (now - run.first[1])
+        event = Event(
+            *(report.stage, run.trials[0], report.steps, report.total_steps, report.mean_return),
+            steps_per_second=speed,
+            policies=policies,
+            evaluations=report.evaluations[told:],
+            metrics=report.metrics,
+        )
+        self.tell(event)

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, Literal, Self, Unpack, overload
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from sdmbtl.callbacks import Callback, CallbackList, make_displays, make_trackers
+from sdmbtl.callbacks import Callback, make_displays, make_trackers, one_callback
 from sdmbtl.checks import check_float, check_int
 from sdmbtl.contexts import ContextLike, ContextSpace, SpaceLike
 from sdmbtl.errors import (
@@ -302,7 +302,7 @@ class Study:
                 if any(value is not None for value in given.values()):
                     known = {name: value for name, value in given.items() if value is not None}
                     self.store.set_fact(STOP_RULES, as_json(known))
-            tell = stack.enter_context(CallbackList([*shown, *written, *callbacks]))
+            tell = stack.enter_context(one_callback([*shown, *written, *callbacks]))
             loop = Loop(self, leases, tell, workers, helpers, checkpoints, stops, budget)
             measure_random_actions(self, workers)
             loop.evaluate_extended()
@@ -684,7 +684,7 @@ class Study:
         """
         with (
             LeaseKeeper(self.store) as leases,
-            CallbackList(callbacks) as tell,
+            one_callback(callbacks) as tell,
             evaluation_helpers(eval_processes, self.trainer) as helpers,
         ):
             self.refresh()
