@@ -59,9 +59,7 @@ class LineDisplay:
         while not self._ended.wait(LOG_EVERY):
             event = self._progress.event
             which = "" if event is None else f"policy {event.trial.id}: "
-            text = (
-                f"    {which}{self._progress.activity()} · {self._progress.pace()}"
-            )
+            text = f"    {which}{self._progress.activity()} · {self._progress.pace()}"
             self._write(printable(text))
 
 

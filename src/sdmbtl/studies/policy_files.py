@@ -73,6 +73,10 @@ class PolicyFiles:
             raise cannot_write(path, error.strerror or error, self.root) from None
         return hashlib.sha256(content).hexdigest()
 
+    def is_intact(self, trial: Trial) -> bool:
+        """Tell whether the policy of a trial is here, and unchanged."""
+        return self.state(trial) == "intact"
+
     def state(self, trial: Trial) -> FileState:
         """Compare a policy file with its SHA-256 on record; only a file in its place is opened."""
         path = self.path(trial.id)
