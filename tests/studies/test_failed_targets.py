@@ -14,6 +14,7 @@ from small_study import outcome
 from sdmbtl.errors import StudyError
 from sdmbtl.studies import Study
 from sdmbtl.studies.evaluation import errors_by_target
+from sdmbtl.studies.study import _warn_of_endless_episodes
 from sdmbtl.training.evaluation import EvaluationHelpers
 
 
@@ -147,16 +148,16 @@ def test_progress_of_an_evaluation_is_told(whole, tmp_path):
     assert counts[-1] == (5, 5)
 
 
-def test_an_endless_environment_is_warned_of_once(tmp_path):
+def test_an_endless_environment_is_warned_of(tmp_path, recwarn):
     study = open_rough(tmp_path / "study")
     set_troubles({0.6: "endless"})  # the middle, where it is tried
     with pytest.warns(
         UserWarning, match=r"no time limit.*'max_episode_steps'.*after 50 steps \('end"
     ):
-        study.warn_of_environment()
-    study.warn_of_environment()
+        _warn_of_endless_episodes(study.trainer)
     set_troubles({})
-    open_rough(tmp_path / "study").warn_of_environment()
+    _warn_of_endless_episodes(open_rough(tmp_path / "study").trainer)
+    assert not recwarn.list
 
 
 @pytest.fixture

@@ -15,7 +15,7 @@ import threading
 import time
 from collections.abc import Sequence
 from contextlib import suppress
-from dataclasses import dataclass, replace
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self
 
@@ -29,6 +29,8 @@ _log = logging.getLogger(__name__)
 
 #: Seconds without a heartbeat after which others take over the policies of a run.
 LEASE_SECONDS = 60.0
+#: Name of the fact that holds the leases of the processes that run the study.
+RUNS = "runs"
 #: Numbers for the runs of this process, and the runs that have not ended.
 _run_numbers, _active_runs = itertools.count(1), set[str]()
 
@@ -82,7 +84,6 @@ class LeaseKeeper:
 
     Args:
         store: The store of the study.
-        seconds: Time without a heartbeat after which others take over the trials of this run.
         alone: Whether no other run may be at work: entering raises `BusyError` if one is.
     """
 
@@ -105,7 +106,8 @@ class LeaseKeeper:
                     f"{str(self.store.path.parent)!r}. Wait until it ends, or stop it; status, ask "
                     "and tell may be used meanwhile, and --join works with it."
                 )
-            self.store.set_runs([*others, grant(None, self.seconds, self.holder)])
+            runs = [*others, grant(None, self.seconds, self.holder)]
+            self.store.set_fact(RUNS, [asdict(run) for run in runs])
         _active_runs.add(self._run)
         self._thread.start()
         return self
@@ -159,10 +161,10 @@ class LeaseKeeper:
             for number, lease in self.store.leases().items():
                 if lease.holder == self.holder:
                     self.store.set_lease(number, replace(lease, **change))
-            runs = self.store.runs()
-            self.store.set_runs(
-                [replace(r, **change) if r.holder == self.holder else r for r in runs]
-            )
+            runs = [
+                replace(r, **change) if r.holder == self.holder else r for r in self.store.runs()
+            ]
+            self.store.set_fact(RUNS, [asdict(run) for run in runs if run.holder is not None])
 
 
 def _has_ended(holder: str) -> bool:

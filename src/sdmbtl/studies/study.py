@@ -109,7 +109,6 @@ class Study:
         self.selector.load_trials(self.store.trials(self.space))
         self.selector.history.return_range = self.return_range
         self.files.changes = adapted_files(facts, self.space)
-        self._was_warned = False
 
     def close(self) -> None:
         """Close the database."""
@@ -279,13 +278,14 @@ class Study:
             MissingPackageError: If a tracker or Ray is asked for and not installed.
         """
         stops = stop_rules(rules, budget, total_steps, time_limit, min_gain)
-        self.warn_of_environment()  # warn before anything is chosen
+        trainer = self.trainer
+        _warn_of_endless_episodes(trainer)  # before anything is chosen
         with ExitStack() as stack:
             leases = stack.enter_context(LeaseKeeper(self.store, alone=not join))
             workers = stack.enter_context(
                 open_executor(self, executor, jobs, run_limit, executor_options)
             )
-            helpers = stack.enter_context(evaluation_helpers(eval_processes, self.trainer))
+            helpers = stack.enter_context(evaluation_helpers(eval_processes, trainer))
             checkpoints = None
             if checkpoint_seconds is not None:
                 from sdmbtl.training import Checkpoints
@@ -382,25 +382,6 @@ class Study:
             trial = trial.updated(run=run, reason=f"Given: {Path(path).name}.")
             self.store.write(trial)
         return trial
-
-    def warn_of_environment(self) -> None:
-        """Warn of episodes that might never end, once, before time is spent on them."""
-        trainer, warned = self.trainer, self._was_warned
-        self._was_warned = True
-        if warned or not trainer.evaluates_on_host or trainer.max_episode_steps is not None:
-            return
-        from sdmbtl.environments.checks import find_missing_time_limit
-
-        try:
-            remark = find_missing_time_limit(trainer.family, trainer.space)
-        except (Exception, SystemExit):  # noqa: BLE001 (it fails: training says how)
-            return
-        if remark is not None:
-            warnings.warn(
-                f"{remark} Or set the trainer's 'max_episode_steps'. Evaluations end one as failed "
-                f"after {trainer.endless_after:,} steps ('endless_after').",
-                stacklevel=3,
-            )
 
     @overload
     def ask(self, n: None = None, *, lease: float | None = None) -> Trial: ...
@@ -845,3 +826,21 @@ class Study:
     def running_process(self) -> int | None:
         """Number of a process that runs the study now; None if there is none."""
         return next((run.process for run in self.store.runs() if not run.is_free), None)
+
+
+def _warn_of_endless_episodes(trainer: Trainer) -> None:
+    """Warn of episodes that might never end, before time is spent on them."""
+    if not trainer.evaluates_on_host or trainer.max_episode_steps is not None:
+        return
+    from sdmbtl.environments.checks import find_missing_time_limit
+
+    try:
+        remark = find_missing_time_limit(trainer.family, trainer.space)
+    except (Exception, SystemExit):  # noqa: BLE001 (it fails: training says how)
+        return
+    if remark is not None:
+        warnings.warn(
+            f"{remark} Or set the trainer's 'max_episode_steps'. Evaluations end one as failed "
+            f"after {trainer.endless_after:,} steps ('endless_after').",
+            stacklevel=3,
+        )
