@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from pathlib import Path
 
 import typer
@@ -40,7 +41,7 @@ def compare(
     measure = "Coverage" if comparison.is_share else "Mean return"
     head = ["method", "studies", *(f"{mark:,.0f} {comparison.unit}" for mark in comparison.marks)]
     rows = [
-        [m.name, str(len(m.curves)), *(str(m.at(mark)) for mark in comparison.marks)]
+        [m.name, str(len(m.curves)), *(_estimate(*m.at(mark)) for mark in comparison.marks)]
         for m in comparison.methods
     ]
     widths = [max(map(len, column)) for column in zip(head, *rows, strict=True)]
@@ -51,3 +52,9 @@ def compare(
     tasks = counted(comparison.targets, "task")
     lines = [f"{measure} of {tasks}, mean and 95 % interval over studies:", *lines]
     print_lines(*lines, "", *comparison.verdicts())
+
+
+def _estimate(mean: float, half_width: float) -> str:
+    if math.isnan(mean):
+        return "–"
+    return f"{mean:.4g}" + ("" if math.isnan(half_width) else f" ± {half_width:.3g}")
