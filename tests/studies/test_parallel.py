@@ -333,7 +333,9 @@ def test_processes_give_the_same_bytes_also_after_a_killed_worker(tmp_path, refe
         study.run(4, executor=executor, callbacks=[kill], progress=False)
     assert killed
     assert same_policies(study, reference)
-    assert study.trials[0].run.lost == ("The worker was killed (SIGKILL).",)
+    assert study.trials[0].run.lost == (
+        "The worker was ended by a signal (SIGKILL), perhaps for lack of memory.",
+    )
 
 
 @pytest.mark.slow

@@ -181,7 +181,7 @@ class Elsewhere(SerialExecutor):
         if not self.lost:
             return super().submit(function, *args)
         future = Future()
-        future.set_exception(WorkerLostError("The worker crashed (SIGSEGV).", "crashed"))
+        future.set_exception(WorkerLostError("The worker crashed (SIGSEGV)."))
         return future
 
 
