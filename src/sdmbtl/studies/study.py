@@ -67,21 +67,10 @@ class Study:
     Make or resume one with `Study.open`. It is made of a store (the database), a selector (what to
     train on), a training specification, and policy files. Changes go to the database first, then
     into the selector's history.
-
-    Args:
-        path: The directory.
-        store: Its database, opened.
-        given: The set-up just made by the user; None to make it from the record.
-        trust: Whether code that the study names may be imported; see `open`.
     """
 
     def __init__(
-        self,
-        path: Path,
-        store: StudyStore,
-        given: Setup | None = None,
-        *,
-        trust: bool = False,
+        self, path: Path, store: StudyStore, given: Setup | None = None, *, trust: bool = False
     ) -> None:
         self.path, self.store = path, store
         # Not `path`: an environment may have changed the working directory.
@@ -297,11 +286,11 @@ class Study:
             written = make_trackers(self, log)
             # From here on the arguments are known to be usable: a refused run records nothing.
             given = {"budget": budget, "total_steps": total_steps, "min_gain": min_gain}
+            given = {name: value for name, value in given.items() if value is not None}
             with self.store.transaction():
                 self.store.set_fact(STOPPED, None)
-                if any(value is not None for value in given.values()):
-                    known = {name: value for name, value in given.items() if value is not None}
-                    self.store.set_fact(STOP_RULES, as_json(known))
+                if given:
+                    self.store.set_fact(STOP_RULES, as_json(given))
             tell = stack.enter_context(one_callback([*shown, *written, *callbacks]))
             loop = Loop(self, leases, tell, workers, helpers, checkpoints, stops, budget)
             measure_random_actions(self, workers)
@@ -388,10 +377,10 @@ class Study:
     @overload
     def ask(self, n: int, *, lease: float | None = None) -> list[Trial]: ...
     def ask(self, n: int | None = None, *, lease: float | None = None) -> Trial | list[Trial]:
-        """Choose the next source, or the next `n`, to be trained elsewhere; as `Selector.ask`.
+        """Choose the next source, or a list of the next `n`, to be trained elsewhere.
 
         Args:
-            n: How many; one, not in a list, if left out.
+            n: As for `Selector.ask`.
             lease: Seconds after which they are given to whoever asks next with a lease, unless
                 they are reported or renewed until then; see `lease_of`. None for never.
         """
@@ -422,10 +411,6 @@ class Study:
 
         Returns:
             False if the trial was given to somebody else, or reported: its result would not count.
-
-        Raises:
-            UnknownTrialError: If there is no such trial.
-            StudyError: If this lease was never given.
         """
         with self.write_lock():
             number = self.selector.find(trial).id
@@ -517,10 +502,7 @@ class Study:
         return lease
 
     def forget(self, trial: TrialLike, *, reason: str | None = None) -> Trial:
-        """Take back what is recorded of a finished policy, also of one that was trained here.
-
-        As `Selector.forget`; its file stays.
-        """
+        """Take back what is recorded of a finished policy; its file stays."""
         with self.write_lock():
             forgotten = self.selector.find(trial).forgotten(reason)
             self.store.write(forgotten)
@@ -683,10 +665,7 @@ class Study:
 
     @property
     def plot(self) -> StudyPlots:
-        """Figures: `study.plot.coverage()`, `.map()`, `.rows()`, `.curves()`.
-
-        Each is drawn on `ax`, or on a new figure, and returns the Matplotlib axes.
-        """
+        """Figures on Matplotlib axes: `plot.coverage()`, `.map()`, `.rows()`, `.curves()`."""
         from sdmbtl.plots import StudyPlots
 
         return StudyPlots(self)
@@ -733,9 +712,6 @@ class Study:
 
         Trials that are written meanwhile (`StudyStore.write`) are in the selector's history
         afterwards: the database comes first.
-
-        Raises:
-            BusyError: If another process holds it for too long.
         """
         with self.store.transaction() as written:
             self.refresh()
@@ -803,10 +779,7 @@ class Study:
         return share_of_range(value, self.return_range)
 
     def remaining_gain(self, policies: int = 3) -> float | None:
-        """Estimate how much the mean best return will rise by some more policies.
-
-        As `Selector.remaining_gain`, but no more than the known range of returns leaves.
-        """
+        """Estimate the rise of the mean best return by more policies, within the known range."""
         gain = self.selector.remaining_gain(policies)
         if gain is None or self.return_range is None:
             return gain
