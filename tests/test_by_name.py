@@ -4,7 +4,7 @@ import sys
 
 import pytest
 
-from sdmbtl.by_name import import_by_name, import_named_module
+from sdmbtl.by_name import import_by_name
 from sdmbtl.errors import FamilyError
 
 MODULE = """
@@ -47,10 +47,6 @@ def imported(name):
 @pytest.mark.parametrize("name", ["make", "Environment", "passed_on"])
 def test_functions_and_classes(module, name):
     assert callable(imported(f"{module}:{name}"))
-
-
-def test_of_an_installed_package():
-    assert imported("gymnasium:make").__module__.startswith("gymnasium.")
 
 
 @pytest.mark.parametrize(
@@ -109,11 +105,3 @@ def test_a_file_instead_of_a_module(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     with pytest.raises(FamilyError, match="Leave out the '.py': 'mine_envs'"):
         imported("mine_envs.py:make")
-
-
-def test_a_module_that_registers_environments():
-    with pytest.raises(FamilyError, match="is one of Python itself"):
-        import_named_module(
-            "antigravity", "the environment 'gym:antigravity:X-v0'", error=FamilyError
-        )
-    assert "antigravity" not in sys.modules

@@ -10,7 +10,7 @@ from gymnasium import spaces
 from sdmbtl import ContextSpace
 from sdmbtl.callbacks import RunProgress
 from sdmbtl.environments import FactoryFamily
-from sdmbtl.errors import TrainingError, WorkerLostError
+from sdmbtl.errors import WorkerLostError
 from sdmbtl.execution import SerialExecutor
 from sdmbtl.studies import Study
 from sdmbtl.studies.describe import status_lines
@@ -95,12 +95,6 @@ def test_steps_are_limited(coins):
     Coins.endless = True
     assert np.isnan(play(coins)).all()
     assert np.isfinite(play(coins, max_episode_steps=20)).all(), "cut off, as in training"
-
-
-def test_errors_name_the_context(coins):
-    Coins.broken = True
-    with pytest.raises(TrainingError, match=r"context \{'a': 0.0\}: ZeroDivisionError: broken"):
-        play(coins)
 
 
 # -- in a study --------------------------------------------------------------------------
