@@ -41,7 +41,8 @@ def headline(snapshot: StudySnapshot) -> str:
         return f"no finished policy, {counted(snapshot.targets, 'task')}"
     parts = [counted(len(snapshot.finished), "policy", "policies")]
     parts += [f"{snapshot.steps:,} steps"] if snapshot.steps else []
-    parts += [duration(snapshot.seconds)] if snapshot.seconds >= 1 else []
+    seconds = sum(snapshot.timing["seconds"].values())
+    parts += [duration(seconds)] if seconds >= 1 else []
     measure = "mean best return" if snapshot.coverage is None else "coverage"
     return f"{', '.join(parts)}: {measure} {_level(snapshot, snapshot.performance)}"
 

@@ -186,8 +186,11 @@ class Loop:
             for trial in trained:
                 self._begin_row(trial)
             untrained = [t for t in trials if t not in trained]
-            if untrained:
-                self._begin_training(untrained)
+            self._in_hand |= {trial.id for trial in untrained}
+            jobs = [training_job(study, trial) for trial in untrained]
+            for numbers in self.training.make_trainer().chunks(jobs) if jobs else []:
+                run = _Run([untrained[n] for n in numbers], [jobs[n] for n in numbers])
+                self._todo.append(run)
         return None
 
     def _ask(self) -> list[Trial]:
@@ -229,13 +232,6 @@ class Loop:
         error = f"StudyError: it starts from policy {parent.id}, which {what}: no weights are here"
         self.recorder.give_up(trial, error)
         return False
-
-    def _begin_training(self, trials: list[Trial]) -> None:
-        """Have trials trained; those of a chunk together, in one task."""
-        self._in_hand |= {trial.id for trial in trials}
-        jobs = [training_job(self.study, trial) for trial in trials]
-        for numbers in self.training.make_trainer().chunks(jobs):
-            self._todo.append(_Run([trials[n] for n in numbers], [jobs[n] for n in numbers]))
 
     def _begin_row(self, trial: Trial, *, everywhere: bool = False) -> None:
         """Begin to evaluate the policy of a trial, on every target if that is asked for."""

@@ -15,7 +15,7 @@ import threading
 import time
 import warnings
 import weakref
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
@@ -225,11 +225,17 @@ class StudyStore:
 
     def errors(self) -> dict[int, dict[int, str]]:
         """Return why evaluations failed, by trial and target."""
-        return _nested(self._read("SELECT * FROM errors ORDER BY trial, target"))
+        found: dict[int, dict[int, str]] = {}
+        for trial, target, error in self._read("SELECT * FROM errors ORDER BY trial, target"):
+            found.setdefault(trial, {})[target] = error
+        return found
 
     def seconds(self) -> dict[int, dict[str, float]]:
         """Return the seconds of each stage, by trial."""
-        return _nested(self._read("SELECT * FROM seconds ORDER BY trial, rowid"))
+        found: dict[int, dict[str, float]] = {}
+        for trial, stage, seconds in self._read("SELECT * FROM seconds ORDER BY trial, rowid"):
+            found.setdefault(trial, {})[stage] = seconds
+        return found
 
     def leases(self) -> dict[int, Lease]:
         """Return the lease of each trial that was ever given to somebody."""
@@ -434,11 +440,14 @@ def connect(path: Path, wait: float, *, create: bool = False) -> sqlite3.Connect
         found = unsafe_path_reason(place, path.parent)
         if found is not None:
             raise ValueError(found)
-        if end == "-journal" and names_other_files(place):
-            raise ValueError(
-                f"{place.name} would have SQLite delete another file, so it is not opened; move it "
-                "away"
-            )
+        if end == "-journal" and place.exists():
+            with place.open("rb") as file:
+                file.seek(max(place.stat().st_size - len(_SUPER_JOURNAL), 0))
+                if file.read() == _SUPER_JOURNAL:
+                    raise ValueError(
+                        f"{place.name} would have SQLite delete another file, so it is not opened; "
+                        "move it away"
+                    )
     if path.exists():
         check_size(path, path.stat().st_size, MAX_BYTES)
     mode = "mode=rwc" if create else "mode=rw"
@@ -462,16 +471,6 @@ def connect(path: Path, wait: float, *, create: bool = False) -> sqlite3.Connect
     return database
 
 
-def names_other_files(journal: Path) -> bool:
-    """Tell whether a journal names another one, which SQLite would delete; ours never do."""
-    try:
-        with journal.open("rb") as file:
-            file.seek(max(journal.stat().st_size - len(_SUPER_JOURNAL), 0))
-            return file.read() == _SUPER_JOURNAL
-    except OSError:
-        return False
-
-
 def check_schema(database: sqlite3.Connection, path: Path) -> None:
     """Refuse other releases, and anything but plain tables: a view or a trigger can do anything."""
     (version,) = database.execute("PRAGMA user_version").fetchone()
@@ -488,14 +487,6 @@ def check_schema(database: sqlite3.Connection, path: Path) -> None:
             raise ValueError(f"{kind} {name!r} is not of a study")
     if not set(SCHEMA) <= {sql for *_, sql in found}:
         raise ValueError("a table is missing")
-
-
-def _nested(records: Iterable[tuple[int, Any, Any]]) -> dict[int, dict[Any, Any]]:
-    """Return (trial, key, value) records as a dict of dicts."""
-    found: dict[int, dict[Any, Any]] = {}
-    for trial, key, value in records:
-        found.setdefault(trial, {})[key] = value
-    return found
 
 
 def to_array(blob: bytes) -> NDArray[np.float64]:

@@ -44,7 +44,15 @@ from sdmbtl.studies.random_actions import (
 )
 from sdmbtl.studies.row_evaluation import episodes_behind
 from sdmbtl.studies.snapshot import StudySnapshot, take_snapshot
-from sdmbtl.studies.stopping import STOP_RULES, STOPPED, StopRule, stop_rules
+from sdmbtl.studies.stopping import (
+    STOP_RULES,
+    STOPPED,
+    Budget,
+    NoGain,
+    StopRule,
+    TimeLimit,
+    TotalSteps,
+)
 from sdmbtl.studies.store import open_store
 from sdmbtl.studies.workers import evaluation_helpers, open_executor
 from sdmbtl.transfer import as_episodes, mean_over_episodes, share_of_range
@@ -266,7 +274,15 @@ class Study:
             StudyError: If several training runs in a row failed, or the disk is full.
             MissingPackageError: If a tracker or Ray is asked for and not installed.
         """
-        stops = stop_rules(rules, budget, total_steps, time_limit, min_gain)
+        stops = list(rules)
+        stops += [] if budget is None else [Budget(budget)]
+        stops += [] if total_steps is None else [TotalSteps(total_steps)]
+        stops += [] if time_limit is None else [TimeLimit(time_limit)]
+        stops += [] if min_gain is None else [NoGain(min_gain)]
+        if not stops:
+            raise StudyError(
+                "A run needs a 'budget', 'total_steps', a 'time_limit', a 'min_gain' or a rule."
+            )
         trainer = self.trainer
         _warn_of_endless_episodes(trainer)  # before anything is chosen
         with ExitStack() as stack:
