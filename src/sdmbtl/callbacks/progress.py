@@ -19,13 +19,7 @@ SOURCE_WIDTH = 34
 
 
 class RunProgress:
-    """Rows of a table for finished policies, and the current activity.
-
-    Args:
-        study: The study that is run.
-        budget: Policies to be finished in all, if known.
-        time_limit: Seconds for this run, if limited.
-    """
+    """Rows of a table for finished policies, and the current activity."""
 
     def __init__(
         self, study: Study, budget: int | None = None, time_limit: float | None = None

@@ -19,12 +19,7 @@ BAR_WIDTH = 6
 
 
 class TerminalDisplay:
-    """Shows a line for each policy, and the current activity below, drawn four times a second.
-
-    Args:
-        progress: The progress of the run.
-        console: The terminal.
-    """
+    """Shows a line for each policy, and the current activity below, drawn four times a second."""
 
     def __init__(self, progress: RunProgress, console: Console) -> None:
         self._progress, self._console = progress, console

@@ -37,10 +37,9 @@ _run_numbers, _active_runs = itertools.count(1), set[str]()
 
 @dataclass(frozen=True)
 class Lease:
-    """A trial that was given to somebody.
+    """A trial that was given to somebody for the `token`-th time; free without a heartbeat.
 
     Attributes:
-        token: How often it was given to somebody; 1 for the first holder.
         holder: Identity of the holder; None once it was returned.
         seconds: Time without a heartbeat after which it is free.
         heartbeat: Time of day when the holder was last heard of, in seconds since 1970.
@@ -82,9 +81,7 @@ def grant(before: Lease | None, seconds: float, holder: str | None = None) -> Le
 class LeaseKeeper:
     """Leases of one run of a study, kept alive by a thread. A context manager.
 
-    Args:
-        store: The store of the study.
-        alone: Whether no other run may be at work: entering raises `BusyError` if one is.
+    With `alone` no other run may be at work: entering raises `BusyError` if one is.
     """
 
     def __init__(self, store: StudyStore, *, alone: bool = True) -> None:

@@ -88,13 +88,8 @@ class Loop:
     """Trains and evaluates what a study's selector chooses.
 
     Attributes:
-        study: The study.
-        leases: Leases of this run.
-        tell: Called with every `Event`.
-        executor: Who does the work.
         helpers: Processes that share the evaluations of an executor that is this process.
         checkpoints: Where runs that were killed continue from; None for none.
-        rules: When to stop.
         budget: Number of finished policies in all, if that is limited.
     """
 

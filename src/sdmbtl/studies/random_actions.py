@@ -32,13 +32,7 @@ RANDOM_ACTIONS = "random_actions"
 
 @dataclass(frozen=True, eq=False)
 class RandomActions:
-    """Returns of uniformly random actions.
-
-    Attributes:
-        targets: (n,) numbers of the targets that they were played on.
-        returns: (n, E) returns; NaN where an episode was not played.
-        steps: Environment steps of all episodes.
-    """
+    """(n, E) returns of uniformly random actions on (n,) targets; NaN where none were played."""
 
     targets: NDArray[np.intp]
     returns: NDArray[np.float64]

@@ -29,13 +29,9 @@ def mean_gain(performances: Sequence[float], policies: int) -> float:
 
 
 class StopRule(ABC):
-    """Decides, between two policies, whether to stop.
+    """Decides, between two policies, whether to stop."""
 
-    Attributes:
-        even_if_pending: Whether it stops a study that has pending trials; usually these are
-            finished first.
-    """
-
+    #: Whether it stops a study that has pending trials; usually these are finished first.
     even_if_pending: ClassVar[bool] = False
 
     @abstractmethod
