@@ -78,8 +78,6 @@ class Odd(gymnasium.Env):
     ("function", "options", "error", "message"),
     [
         (cartpole, {"algorithm": "SAC"}, TrainerError, "SAC cannot be used on .*Discrete"),
-        (pendulum, {"algorithm": "DQN"}, TrainerError, "DQN cannot be used on .*Box"),
-        (pendulum, {"policy": "CnnPolicy"}, TrainerError, "PPO cannot be used on"),
         (pendulum, {"minibatch_size": 1}, TrainerError, "PPO cannot be used on .*batch_size"),
         (raises, {}, FamilyError, "failed for the context {'gravity': 10.0}: .*no such robot"),
         (raises_at_reset, {}, TrainingError, "{'gravity': 10.0}: RuntimeError: the battery is emp"),

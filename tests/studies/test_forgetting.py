@@ -5,7 +5,7 @@ import pytest
 from small_study import open_small
 
 from sdmbtl import ContextSpace
-from sdmbtl.errors import SelectorError, StudyError, UnknownTrialError
+from sdmbtl.errors import SelectorError, UnknownTrialError
 from sdmbtl.selectors import make_selector
 from sdmbtl.studies import Study
 from sdmbtl.studies.doctor import examine
@@ -79,16 +79,6 @@ def test_what_cannot_be_forgotten(study):
         study.forget(1, reason=3)
     with pytest.raises(SelectorError, match="correct=True"):
         study.tell(pending, ROWS[0], reason="none")
-
-
-def test_all_of_them_may_be_forgotten(study):
-    for number in range(3):
-        study.forget(number)
-    assert np.isnan(study.performance)
-    with pytest.raises(StudyError, match="no finished policies"):
-        study.portfolio()
-    assert study.status()["forgotten"] == 3
-    assert study.ask().id == 3
 
 
 @pytest.mark.parametrize("name", ["auto", "m/gp-mbtl", "generalist-first"])

@@ -52,16 +52,6 @@ def test_a_generalist_and_specialists(finished_regions):
     }
 
 
-def test_steps_of_training_and_evaluation(finished_regions):
-    study, status = finished_regions, finished_regions.status()
-    played = [trial.run.evaluation_steps for trial in study.trials]
-    assert min(played) > 0
-    assert study.training_steps == status["training_steps"] == 4 * 2048
-    assert study.evaluation_steps == sum(played) + study.random_actions.steps
-    assert study.steps == status["steps"] == study.training_steps + study.evaluation_steps
-    assert status["evaluation_steps"] == study.evaluation_steps
-
-
 def test_jobs_follow_from_the_sources(finished_regions):
     jobs = jobs_of(finished_regions)
     assert (len(jobs[0].contexts), jobs[0].parent) == (12, None)
