@@ -118,6 +118,7 @@ def test_an_equal_study_of_somebody_else_is_not_trusted(study):
     "arguments", [["resume", "--budget", 1], ["evaluate"], ["evaluate", "--missing"], ["play"]]
 )
 def test_commands_ask_for_trust(study, tmp_path, arguments):
+    Study.open(study).tell([5.0], [1.0, 2.0])  # there is something to play
     other = shutil.copytree(study, tmp_path / "other")
     name, *options = arguments
     assert "the function 'seen_envs:make'. If you trust it: --trust" in command.error(

@@ -294,10 +294,9 @@ def test_one_of_several_processes_leaves_the_checkpoints_of_the_others(tmp_path)
     others = tmp_path / "study" / "checkpoints" / "of-another-process.npz"
     others.parent.mkdir()
     others.write_bytes(b"")
-    options = {"checkpoint_seconds": 0.0}
-    study.run(1, join=True, **options)
+    study.run(1, join=True, checkpoint_seconds=0.0)
     assert [*others.parent.iterdir()] == [others]
-    study.run(2, **options)
+    study.run(2, checkpoint_seconds=0.0)
     assert not [*others.parent.iterdir()], "alone, whatever is there is old"
 
 
@@ -314,9 +313,7 @@ def test_processes_give_the_same_bytes_also_after_a_killed_worker(tmp_path, refe
         study.run(4, executor=executor, callbacks=[kill])
     assert killed
     assert same_policies(study, reference)
-    assert study.trials[0].run.lost == (
-        "The worker was ended by a signal (SIGKILL), perhaps for lack of memory.",
-    )
+    assert "SIGKILL" in study.trials[0].run.lost[0]
 
 
 @pytest.mark.slow
