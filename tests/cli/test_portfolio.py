@@ -75,7 +75,7 @@ def test_policies_that_were_trained_elsewhere(command, tmp_path):
     assert f"Wrote {figure}." in shown
     assert "%" not in shown.replace("20 %", "")
     assert "cover" not in figure.read_text().replace("badly covered", "")
-    assert "[returns]" in command.error("portfolio", without.path, "--smallest", 0.01)
+    assert "[returns] in a" in command.error("portfolio", without.path, "--smallest", 0.01)
     command("portfolio", without.path, "--smallest", 0)
     with pytest.raises(PortfolioError, match="trained elsewhere"):
         Portfolio.load(tmp_path / "out").policy_for([0.0])

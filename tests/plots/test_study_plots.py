@@ -21,7 +21,7 @@ def study(tmp_path_factory):
     return told_study(path, SPACES["plane"], policies=4, selector="auto")
 
 
-@pytest.mark.parametrize("name", ["coverage", "rows", "map"])
+@pytest.mark.parametrize("name", ["coverage", "map"])
 def test_they_are_drawn_where_one_wants(study, name):
     figure = Figure()
     own = figure.add_subplot()
@@ -41,13 +41,6 @@ def test_coverage_is_that_of_the_status(study):
 def test_without_a_range_it_is_the_mean_best_return(tmp_path):
     axes = told_study(tmp_path / "mine", return_range=None).plot.coverage()
     assert axes.get_ylabel() == "mean best return"
-
-
-def test_rows_are_ordered_by_the_best_return(study):
-    best = study.plot.rows().images[0].get_array()
-    rows = np.array([t.row for t in study.trials])
-    assert np.array_equal(np.sort(best, axis=1), np.sort(rows, axis=1))
-    assert (np.diff(best.max(axis=0)) >= 0).all()
 
 
 def test_curves_are_those_of_training(tmp_path):
@@ -96,7 +89,7 @@ def test_colours_say_who_serves_and_how_well(tmp_path):
 
 def test_what_cannot_be_drawn_is_said(tmp_path, study):
     empty = told_study(tmp_path / "mine", policies=0)
-    for name in ("coverage", "rows", "map", "curves"):
+    for name in ("coverage", "map", "curves"):
         with pytest.raises(StudyError, match="no finished policies|no learning curves"):
             getattr(empty.plot, name)()
     with pytest.raises(StudyError, match="Did you mean 'mass'"):

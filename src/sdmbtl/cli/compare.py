@@ -8,7 +8,8 @@ from pathlib import Path
 import typer
 
 from sdmbtl.cli.options import JsonOption
-from sdmbtl.cli.output import note, print_json, print_lines
+from sdmbtl.cli.output import note, plain_table, print_json, print_lines
+from sdmbtl.console import PlainConsole
 from sdmbtl.wording import counted
 
 
@@ -39,19 +40,14 @@ def compare(
         print_json(comparison.to_dict())
         return
     measure = "Coverage" if comparison.is_share else "Mean return"
-    head = ["method", "studies", *(f"{mark:,.0f} {comparison.unit}" for mark in comparison.marks)]
-    rows = [
-        [m.name, str(len(m.curves)), *(_estimate(*m.at(mark)) for mark in comparison.marks)]
-        for m in comparison.methods
-    ]
-    widths = [max(map(len, column)) for column in zip(head, *rows, strict=True)]
-    lines = [
-        "  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip()
-        for row in (head, *rows)
-    ]
     tasks = counted(comparison.targets, "task")
-    lines = [f"{measure} of {tasks}, mean and 95 % interval over studies:", *lines]
-    print_lines(*lines, "", *comparison.verdicts())
+    print_lines(f"{measure} of {tasks}, mean and 95 % interval over studies:")
+    marks = comparison.marks
+    table = plain_table("method", "studies", *(f"{mark:,.0f} {comparison.unit}" for mark in marks))
+    for m in comparison.methods:
+        table.add_row(m.name, str(len(m.curves)), *(_estimate(*m.at(mark)) for mark in marks))
+    PlainConsole().print(table)
+    print_lines("", *comparison.verdicts())
 
 
 def _estimate(mean: float, half_width: float) -> str:

@@ -10,10 +10,9 @@ from typing import TYPE_CHECKING, Any
 import typer
 
 from sdmbtl.cli import options
-from sdmbtl.cli.output import ArgumentError, plain_table, print_json, print_lines, say
+from sdmbtl.cli.output import ArgumentError, print_json, print_lines, say
 from sdmbtl.cli.signals import stoppable
-from sdmbtl.console import PlainConsole
-from sdmbtl.wording import counted, coverage_text, figure, shown_context
+from sdmbtl.wording import counted, coverage_text, shown_context
 
 if TYPE_CHECKING:
     from sdmbtl.studies import Study
@@ -60,7 +59,7 @@ def evaluate(
     splits: dict[str, Any] = {}
     for name in split or ["train" if samples is None else "interpolation"]:
         splits |= split_contexts(study.space, name, samples, seed)
-    results = {}
+    results = []
     with stoppable("Interrupted; nothing was changed.") as signals:
         for name, contexts in splits.items():
             returns = study.evaluate(
@@ -69,14 +68,12 @@ def evaluate(
                 seed=seed,
                 progress=lambda *_: signals.check(),
             )
-            results[name] = {"split": name, "seed": seed, **_result(study, contexts, returns)}
+            results.append({"split": name, "seed": seed, **_result(study, contexts, returns)})
     if as_json:
-        listed = list(results.values())
-        print_json({"path": str(path), **({"splits": listed} if split else listed[0])})
-    elif len(results) > 1:
-        _print_splits(results)
-    else:
-        _print_split(*results.values())
+        print_json({"path": str(path), **({"splits": results} if split else results[0])})
+        return
+    for result in results:
+        _print_split(result)
 
 
 def _result(study: Study, contexts: Any, returns: Any) -> dict[str, Any]:
@@ -104,19 +101,6 @@ def _result(study: Study, contexts: Any, returns: Any) -> dict[str, Any]:
     }
 
 
-def _print_splits(results: Mapping[str, Mapping[str, Any]]) -> None:
-    """Print a row for each split."""
-    table = plain_table("split", "contexts", "mean return", "coverage", "worst tenth")
-    for name, result in results.items():
-        covered = result["covered"]
-        known = covered is not None and covered["range_known"]
-        cells = [str(result["count"]), figure(result["mean"])]
-        shares = (result["coverage"], covered["worst_tenth"]) if known else (None, None)
-        cells += ["-" if share is None else coverage_text(share) for share in shares]
-        table.add_row(name, *cells)
-    PlainConsole().print(table)
-
-
 def _print_split(result: Mapping[str, Any]) -> None:
     """Print the summary of one split, and its worst contexts."""
     from sdmbtl.studies.describe import covered_text
@@ -137,7 +121,7 @@ def _print_split(result: Mapping[str, Any]) -> None:
     if covered is not None and covered["range_known"]:
         noun = "tasks" if result["split"] == "train" else "contexts"
         lines.append(covered_text(covered["worst_tenth"], covered["within_5_percent"], noun))
-    lines += ["", "Worst contexts:"]
+    lines.append("Worst contexts:")
     worst = result["worst"]
     lines += [f"  mean return {e['mean']:.4g}: {shown_context(e['context'])}" for e in worst]
     print_lines(*lines)

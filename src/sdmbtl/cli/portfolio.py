@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import typer
 
 from sdmbtl.cli.options import ContextOption, JsonOption, PortfolioArgument, TrustOption
-from sdmbtl.cli.output import ArgumentError, print_json, print_lines, warnings_as_notes
+from sdmbtl.cli.output import print_json, print_lines, warnings_as_notes
 from sdmbtl.cli.parsing import complete_context
 from sdmbtl.errors import PortfolioError
 
@@ -44,11 +44,6 @@ def portfolio(
     """
     with warnings_as_notes():
         found, _ = open_portfolio(path, trust=trust)
-    if smallest and found.return_range is None:
-        raise ArgumentError(
-            f"--smallest {smallest:g} is a share of the range of returns, which is not known. Give "
-            "0, or make a study whose space file has [returns] with min and max."
-        )
     if smallest is not None:
         found = found.smallest(smallest)
     choice = None

@@ -681,7 +681,7 @@ class Study:
 
     @property
     def plot(self) -> StudyPlots:
-        """Figures on Matplotlib axes: `plot.coverage()`, `.map()`, `.rows()`, `.curves()`."""
+        """Figures on Matplotlib axes: `plot.coverage()`, `plot.map()`, `plot.curves()`."""
         from sdmbtl.plots import StudyPlots
 
         return StudyPlots(self)

@@ -100,8 +100,6 @@ def _make(
         f"{recipe.training['total_timesteps']:,} steps, "
         f"{counted(recipe.episodes, 'episode')} per pair, in {factory.out}"
     )
-    for damaged in factory.damaged(seeds):
-        note(f"{damaged} is damaged and made again.")
     with WorkBar(PlainConsole(stderr=True), factory.name) as bar:
 
         def show(done: int, total: int, label: str) -> None:
@@ -110,15 +108,9 @@ def _make(
                 note(f"Continuing after {done} of {counted(total, 'policy', 'policies')}.")
             bar(done, total, label)
 
-        dataset = factory.make(
+        return factory.make(
             seeds, jobs=jobs or available_cores(), progress=show, heartbeat=signals.check
         )
-    if factory.begun_seeds > seeds:
-        note(
-            f"{factory.out} keeps rows of {factory.begun_seeds} seeds: --seeds "
-            f"{factory.begun_seeds} puts them into the matrix."
-        )
-    return dataset
 
 
 def _summary(dataset: TransferDataset) -> dict[str, Any]:
