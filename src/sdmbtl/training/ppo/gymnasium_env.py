@@ -26,12 +26,11 @@ from sdmbtl.training.environment_errors import name_context_in_errors
 from sdmbtl.training.job import Training, TrainingJob
 from sdmbtl.training.ppo.distributions import Gaussian, MultiCategorical
 from sdmbtl.training.ppo.env_slots import (
-    BatchSlots,
     EnvSlots,
     EnvState,
     EpisodePlan,
     EpisodeReturns,
-    GymnasiumBatch,
+    GymnasiumSlots,
     RolloutArrays,
 )
 from sdmbtl.training.ppo.exploration import ExploringActor, collect_rollout
@@ -294,10 +293,7 @@ class GymnasiumPPO(Trainer):
         vector_env = self.family.make_vector_env()
         if vector_env is not None:
             return vector_env.env_slots(plan, arrays, settings.num_envs)
-        batch = self.family.make_env_batch(settings.num_envs)
-        if batch is None:
-            batch = GymnasiumBatch(self.family, self._observations, settings.num_envs)
-        return BatchSlots(plan, arrays, batch, settings.num_envs)
+        return GymnasiumSlots(plan, arrays, settings.num_envs)
 
     def iterate(
         self, state: GymnasiumTrainState, slots: EnvSlots, job: TrainingJob, total: int
