@@ -222,7 +222,9 @@ class SB3Policy(Policy):
             seen = float(arrays[_SEEN][0])
             normalization = Normalization(mean, variance, **description["normalization"], seen=seen)
         return cls(
-            *(description[name] for name in ("algorithm", "policy", "policy_kwargs")),
+            description["algorithm"],
+            description["policy"],
+            description["policy_kwargs"],
             observed,
             space_from_json(description["action_space"]),
             {

@@ -17,8 +17,9 @@ from numpy.typing import NDArray
 from sdmbtl.contexts import ContextSpace
 from sdmbtl.environments.contextual import close_quietly
 from sdmbtl.environments.family import EnvironmentFamily
-from sdmbtl.environments.flattening import FlatActions, FlatObservations
+from sdmbtl.environments.flattening import FlatObservations
 from sdmbtl.errors import TrainerError
+from sdmbtl.policies.action_code import ActionCode
 from sdmbtl.training.environment_errors import (
     ENVIRONMENT_FAILURES,
     environment_error,
@@ -53,10 +54,10 @@ class RolloutArrays(NamedTuple):
     env_action: NDArray[Any]
 
     @classmethod
-    def allocate(cls, steps: int, slots: int, inputs: int, actions: FlatActions) -> RolloutArrays:
+    def allocate(cls, steps: int, slots: int, inputs: int, actions: ActionCode) -> RolloutArrays:
         """Allocate arrays for T steps in S slots, with I inputs of the networks."""
         is_continuous = actions.sizes is None
-        choices = actions.n_outputs if actions.sizes is None else len(actions.sizes)
+        choices = actions.size if actions.sizes is None else len(actions.sizes)
         return cls(
             obs=np.zeros((steps + 1, slots, inputs), np.float32),
             last_obs=np.zeros((steps, slots, inputs), np.float32),
