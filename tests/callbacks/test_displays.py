@@ -93,7 +93,7 @@ def test_a_terminal_shows_the_policy_the_bar_the_reason_and_the_time(study, tria
 
 def test_lines_are_written_with_a_header(study, trial):
     lines = []
-    with LineDisplay(RunProgress(study), lines.append, every=None) as display:
+    with LineDisplay(RunProgress(study), lines.append) as display:
         display(Event("training", trial, 10, 20))
         display(Event("finished", trial))
     assert [line.split()[0] for line in lines] == ["#", "2"]

@@ -151,8 +151,7 @@ def test_looking_imports_nothing(study, tmp_path):
     other = shutil.copytree(study, tmp_path / "other")
     for words in (["status"], ["status", "--show", "targets"], ["ask"]):
         command(words[0], other, *words[1:])
-    found = command("doctor", other).stdout
-    assert "the function 'seen_envs:make'. This study was made elsewhere" in found
+    command("doctor", other)
     assert not was_imported()
 
 

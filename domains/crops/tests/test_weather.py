@@ -3,10 +3,7 @@
 import numpy as np
 import pytest
 
-from sdmbtl.environments import make_family
-from sdmbtl.environments.identity import identify
 from sdmbtl.errors import FamilyError
-from sdmbtl.studies.environment import compare
 from sdmbtl_crops.weather import COLUMNS, load_weather
 
 HEADER = "year,day," + ",".join(COLUMNS)
@@ -44,19 +41,6 @@ def test_a_file_of_ones_own(tmp_path):
     found = load_weather(written(tmp_path, rows))
     assert found.years == (2001, 2002, 2003)
     np.testing.assert_array_equal(found.days[1, 200], [15, 5, 20, 1.5, 3])
-
-
-def test_an_environment_is_identified_by_the_numbers_of_its_file(tmp_path):
-    def identified(rows):
-        load_weather.cache_clear()
-        return identify(make_family("Crop", site=written(tmp_path, rows)), {})
-
-    first = identified(rows_of())
-    (path,) = first["content"]
-    assert identified([row.replace("1.5", "1.50") for row in reversed(rows_of())]) == first
-    for other in (change(rows_of(), 5, "2001,6,15,5,20,1.6,3"), rows_of((2001, 2002, 2004))):
-        assert compare(first, identified(other)) == [f"content of {path} has changed"]
-    assert identify(make_family("Crop"), {})["content"] == {}
 
 
 def change(rows, number, row):

@@ -97,6 +97,11 @@ def test_show_in_every_format(synthetic, command):
     assert "| f(x) |" in shown("--format", "markdown")
     assert r"\toprule" in shown("--format", "latex")
     assert "Area under" in shown("--auc")
+    older = path.with_name("older.json")
+    older.write_text(path.read_text().replace('"code": "', '"code": "0'))
+    assert text not in (marked := command("bench", "show", older).stdout)
+    assert marked.count("Made by older code.") == 1
+    older.unlink()
 
 
 def test_json(command, real, finished, tmp_path):

@@ -25,6 +25,12 @@ def test_rounds_of_a_selector_are_measured():
     assert found["targets"] == 64
 
 
+def test_speed_is_measured_on_each_kind_of_matrix():
+    for kind in scaling.KINDS:
+        found = scaling.measure_speed("m-mbtl", 3, 2, 4, kind)
+        assert 0 < found["median_ms"] <= found["slowest_ms"]
+
+
 def test_a_study_is_measured_from_its_beginning_to_opening_it_again(monkeypatch):
     monkeypatch.setattr(scaling, "STUDY_ROUNDS", 3)
     found = scaling.measure_study(27, 3)

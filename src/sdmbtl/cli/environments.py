@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import typer
 
-from sdmbtl.cli.options import EnvironmentSettings, JsonOption
+from sdmbtl.cli.options import JsonOption, make_family
 from sdmbtl.cli.output import ArgumentError, print_json, say
 from sdmbtl.errors import TrainerError
 
@@ -29,9 +29,9 @@ your own
 
 def environments(as_json: JsonOption = False) -> None:
     """List the environment families, their features, spaces and trainers."""
-    from sdmbtl.environments import family_names, make_family
+    from sdmbtl import environments as known
 
-    found = [_describe_family(make_family(name)) for name in family_names()]
+    found = [_describe_family(known.make_family(name)) for name in known.family_names()]
     if as_json:
         print_json(found)
         return
@@ -97,7 +97,7 @@ def trainers(
         return
     if env is None and space is not None:
         raise ArgumentError(f"--space {space} is for an environment. Give ENV after NAME.")
-    family = None if env is None else EnvironmentSettings(space=space).make_family(env)
+    family = None if env is None else make_family(env, space)
     found = list_settings(recommended_trainer() if name == AUTO else name, family, algorithm)
     if as_json:
         print_json([asdict(setting) for setting in found])

@@ -132,14 +132,6 @@ class EnvironmentFamily(ABC):
         """Describe the part of the environment that a feature is."""
         return f"the feature {name!r} of {self.name}"
 
-    def made_by(self) -> object:
-        """Return the class or function whose code makes the environments."""
-        return type(self)
-
-    def data_fingerprints(self) -> dict[str, str]:
-        """Return a hash of each file that the options name, for studies to notice edits."""
-        return {}
-
     def settings(self) -> dict[str, Any]:
         """Describe the family as JSON data: `make_family(name, **options)` makes it again."""
         options = self.options()

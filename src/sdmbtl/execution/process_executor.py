@@ -97,8 +97,7 @@ class _Process(Worker):
             elif memory_limit is not None and _memory_of(self.pid) > memory_limit:
                 raise WorkerLostError(
                     f"The worker used more than {memory_limit / 2**30:.2g} GiB of memory and was "
-                    "stopped (--executor-option memory_limit=BYTES).",
-                    "memory",
+                    "stopped (--executor-option memory_limit=BYTES)."
                 )
 
     def kill(self) -> None:
@@ -113,14 +112,14 @@ class _Process(Worker):
         self.kill()  # which changes nothing about how it ended
         status = self._process.returncode
         if status >= 0:
-            return WorkerLostError(f"The worker ended with exit status {status}.", "crashed")
+            return WorkerLostError(f"The worker ended with exit status {status}.")
         name = signal.Signals(-status).name
         if -status != signal.SIGKILL:
             how = "crashed" if -status in _CRASHES else "killed"
-            return WorkerLostError(f"The worker {how} ({name}).", how)
+            return WorkerLostError(f"The worker {how} ({name}).")
         if out_of_memory:
-            return WorkerLostError("The system killed the worker for lack of memory.", "memory")
-        return WorkerLostError(f"The worker was killed ({name}).", "killed")
+            return WorkerLostError("The system killed the worker for lack of memory.")
+        return WorkerLostError(f"The worker was killed ({name}).")
 
 
 #: Signals by which a process ends by its fault.

@@ -176,7 +176,6 @@ def _policy(policy: PolicySnapshot, space: ContextSpace, snapshot: StudySnapshot
         **{name.replace("_", " "): figure(value) for name, value in trial.numbers.items()},
         **{f"weight of {n}": whole_percent(weight) for n, weight in policy.model_weights.items()},
         **{f"seconds of {name}": f"{value:.3g}" for name, value in seconds.items()},
-        **{name: _text(value) for name, value in trial.attributes.items()},
     }
     remarks = policy_problems(policy)
     if policy.no_better_than_random:

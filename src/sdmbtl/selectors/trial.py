@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field, replace
 from typing import Any, Literal, get_args
@@ -120,7 +119,6 @@ class Trial:
         source_return: J(pi_x, x), if the source is not a target; of a region the mean over the
             targets in it, unless another number was reported.
         run: Training of its policy, if a study trained it.
-        attributes: Data that the user has attached, as JSON: the number of a job, a link.
         earlier: The rows that it had before, in order.
         region: Lowest and highest value of each dimension; of a point the same one twice.
     """
@@ -139,7 +137,6 @@ class Trial:
     episodes: NDArray[np.intp] | None = field(default=None, compare=False)
     source_return: float | None = None
     run: TrainingRun | None = None
-    attributes: dict[str, Any] = field(default_factory=dict)
     earlier: tuple[EarlierRow, ...] = ()
     region: dict[str, tuple[float, float]] = field(default_factory=dict, kw_only=True)
 
@@ -172,17 +169,6 @@ class Trial:
     def expected_gain(self) -> float | None:
         """The rise of the mean best return that was expected of it, None if nothing was."""
         return self.numbers.get("expected_gain")
-
-    def annotated(self, attributes: Mapping[str, Any]) -> Trial:
-        """The trial with further attributes, or others of the same names."""
-        try:
-            plain = json.loads(json.dumps(dict(attributes), allow_nan=False))
-        except (TypeError, ValueError) as error:
-            raise SelectorError(
-                f"Attributes of a trial are JSON data: numbers, texts, lists. {error}. "
-                f"Got {short_text(attributes)}."
-            ) from None
-        return self.updated(attributes={**self.attributes, **plain})
 
     def updated(self, **changes: Any) -> Trial:
         """The trial with some changes."""
@@ -257,6 +243,8 @@ class Trial:
             trial = cls(**{**data, **read})
         except (KeyError, TypeError, ValueError, OverflowError) as error:
             raise StateError(f"Trial {number} is damaged: {error}.") from None
+        if source.parent is not None and source.parent >= number:
+            raise StateError(f"Trial {number} is damaged: it starts from trial {source.parent}.")
         if trial.status not in get_args(Status) or (row is None) == (trial.status == "finished"):
             raise StateError(
                 f"Trial {number} is damaged: status {trial.status!r} "

@@ -161,14 +161,9 @@ def problem_lines(snapshot: StudySnapshot) -> list[str]:
         advice = " Train longer (--steps), or with other settings (sdmbtl trainers lists them)."
         many = 2 * len(useless) >= len(snapshot.finished)  # one may have met unsolvable tasks
         lines.append(f"No better than random actions: {_listed(useless)}.{advice if many else ''}")
-    changed = {
-        "Environments changed": snapshot.environment_changes,
-        "Extended": snapshot.extensions,
-    }
-    for what, events in changed.items():
-        for event in events:
-            after = counted(event["policies"], "policy", "policies")
-            lines.append(f"{what} after {after}: {'; '.join(event['changes'])}")
+    for event in snapshot.extensions:
+        after = counted(event["policies"], "policy", "policies")
+        lines.append(f"Extended after {after}: {'; '.join(event['changes'])}")
     return lines
 
 

@@ -19,7 +19,6 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self
 
-from sdmbtl.checks import check_float
 from sdmbtl.errors import BusyError, StudyError
 
 if TYPE_CHECKING:
@@ -28,6 +27,8 @@ if TYPE_CHECKING:
 
 _log = logging.getLogger(__name__)
 
+#: Seconds without a heartbeat after which others take over the policies of a run.
+LEASE_SECONDS = 60.0
 #: Numbers for the runs of this process, and the runs that have not ended.
 _run_numbers, _active_runs = itertools.count(1), set[str]()
 
@@ -85,9 +86,8 @@ class LeaseKeeper:
         alone: Whether no other run may be at work: entering raises `BusyError` if one is.
     """
 
-    def __init__(self, store: StudyStore, seconds: float = 60.0, *, alone: bool = True) -> None:
-        self.store, self.alone = store, alone
-        self.seconds = check_float("lease_seconds", seconds, low=0.0, error=StudyError)
+    def __init__(self, store: StudyStore, *, alone: bool = True) -> None:
+        self.store, self.alone, self.seconds = store, alone, LEASE_SECONDS
         self.tokens: dict[int, int] = {}
         self._run = str(next(_run_numbers))
         pid = os.getpid()

@@ -27,7 +27,7 @@ from sdmbtl.studies.jobs import begin_evaluation, training_job
 from sdmbtl.studies.leases import LeaseKeeper
 from sdmbtl.studies.recording import CODE_ERROR, Recorder
 from sdmbtl.studies.row_evaluation import Batch, RowEvaluation
-from sdmbtl.studies.stopping import RunState, StopRule
+from sdmbtl.studies.stopping import StopRule
 
 if TYPE_CHECKING:
     from sdmbtl.studies.study import Study
@@ -39,6 +39,8 @@ if TYPE_CHECKING:
 LOOK_EVERY, LOOKS = 0.2, 10
 #: Seconds between two looks at what other processes do, when the rest is theirs.
 WAIT_FOR_OTHERS = 0.5
+#: What a lost worker did is given to another one this often.
+WORKER_RETRIES = 2
 #: After this many contexts in a row whose training failed, something is wrong with the set-up.
 GIVE_UP_AFTER = 3
 #: A row is evaluated in this many pieces for each worker, so that they end at about the same time.
@@ -93,7 +95,6 @@ class Loop:
         executor: Who does the work.
         helpers: Processes that share the evaluations of an executor that is this process.
         checkpoints: Where runs that were killed continue from; None for none.
-        worker_retries: How often what a lost worker did is given to another one.
         rules: When to stop.
         budget: Number of finished policies in all, if that is limited.
     """
@@ -104,7 +105,6 @@ class Loop:
     executor: Executor
     helpers: EvaluationHelpers | None = None
     checkpoints: Checkpoints | None = None
-    worker_retries: int = 2
     rules: Sequence[StopRule] = ()
     budget: int | None = None
 
@@ -118,7 +118,6 @@ class Loop:
 
     def run(self) -> str:
         """Continue until a rule holds, and what is under way is done; returns why it stopped."""
-        self._begun, self._before = time.monotonic(), self.study.n_finished
         while True:
             self.study.refresh()
             reason = self._fill()
@@ -133,18 +132,6 @@ class Loop:
                 for trial in self.study.pending[:1]:
                     self.tell(Event("waiting", trial))
                 time.sleep(WAIT_FOR_OTHERS)
-
-    def retrain_missing(self) -> None:
-        """Train finished policies again whose file is missing or damaged, from the same seed.
-
-        If another policy comes out, as with other releases of packages, it is evaluated again.
-        """
-        for number in [t.id for t in self.study.trained if t.status == "finished"]:  # parents first
-            trial = self.study.trials[number]
-            has_parent = trial.parent is None or self._is_here(self.study.trials[trial.parent])
-            if has_parent and not self._is_here(trial):
-                self._begin_training([trial])
-                self._work_off()
 
     def evaluate_missing(self) -> None:
         """Evaluate each policy that is here on the targets on which it was not."""
@@ -205,12 +192,7 @@ class Loop:
     def _stop_reason(self, *, waiting: bool) -> str | None:
         """Return why to stop now; most rules wait for trials that are asked for and not done."""
         rules = [rule for rule in self.rules if not waiting or rule.even_if_pending]
-        if not rules:
-            return None
-        done = self.study.n_finished - self._before
-        seconds = (time.monotonic() - self._begun) / done if done > 0 else None
-        state = RunState.of(self.study, seconds)
-        return next((reason for rule in rules if (reason := rule.reason(state))), None)
+        return next((reason for rule in rules if (reason := rule.reason(self.study))), None)
 
     def _ask(self) -> list[Trial]:
         """Ask for the next trials, as many as a batch has; none if the rest is that of others."""
@@ -241,12 +223,6 @@ class Loop:
         """Tell whether the policy that a trial starts from is here; give up if it never will be."""
         if trial.parent is None:
             return True
-        path = self.files.root
-        if trial.parent >= trial.id:
-            raise StudyError(
-                f"Policy {trial.id} starts from policy {trial.parent}, which is not an earlier "
-                f"one. See: sdmbtl doctor {path}"
-            )
         parent = self.study.trials[trial.parent]
         state = self.files.state(parent)
         if state == "intact" or parent.status == "pending":  # which is tried again before
@@ -254,7 +230,7 @@ class Loop:
         if parent.status == "finished" and parent.has_policy:
             raise StudyError(
                 f"Policy {trial.id} starts from policy {parent.id}, whose file is {state}. Bring "
-                f"it back, or have it trained again: sdmbtl resume {path} --retrain-missing"
+                f"it back, or withdraw it: sdmbtl tell {self.files.root} --id {parent.id} --forget"
             )
         what = "was trained elsewhere" if parent.status == "finished" else f"is {parent.status}"
         error = f"StudyError: it starts from policy {parent.id}, which {what}: no weights are here"
@@ -342,7 +318,7 @@ class Loop:
 
         if error is not None:
             for trial in run.trials:
-                self.recorder.keep_lost(trial, str(error), self.worker_retries)
+                self.recorder.keep_lost(trial, str(error), WORKER_RETRIES)
             return [trial.id for trial in run.trials]
         outcomes = list(zip(run.trials, run.jobs, future.result(), strict=True))
         self.recorder.keep_trained(outcomes, time.monotonic() - run.begun)
@@ -365,16 +341,13 @@ class Loop:
         if error is None:
             played = future.result()
             row.evaluation.take(numbers, played["returns"], played["errors"], played["steps"])
-        elif len(numbers) > 1:  # whichever context it was: the others are not to suffer
-            half = len(numbers) // 2
-            self._todo.extendleft(piece.part(part) for part in (numbers[half:], numbers[:half]))
-            return []
-        elif piece.lost < self.worker_retries:
-            self._todo.appendleft(replace(piece, lost=piece.lost + 1))
+        elif piece.lost < WORKER_RETRIES:  # one by one: the others are not to suffer
+            again = [replace(piece.part([number]), lost=piece.lost + 1) for number in numbers]
+            self._todo.extendleft(reversed(again))
             return []
         else:
-            nothing = np.full((1, piece.batch.episodes), np.nan)
-            lost = {numbers[0]: f"WorkerLostError: {error}"}
+            nothing = np.full((len(numbers), piece.batch.episodes), np.nan)
+            lost = dict.fromkeys(numbers, f"WorkerLostError: {error}")
             row.evaluation.take(numbers, nothing, lost, 0)
         row.done += len(numbers)
         self.tell(Event("evaluating", row.trial, row.done, row.todo))
@@ -397,7 +370,6 @@ class Loop:
             if self._failures < GIVE_UP_AFTER and not is_hopeless:
                 continue
             what, way_out = "Training", f"sdmbtl resume {path} --retry-failed"
-            way_out += ", with --accept-changes if you have edited the environments"
             if run.policy_sha256 is not None:
                 what, way_out = "Training or evaluation", f"sdmbtl evaluate {path} --missing"
             where = "a context" if self._failures == 1 else f"{self._failures} contexts in a row"

@@ -56,7 +56,7 @@ class PolicyFiles:
         except OSError as error:
             raise StudyError(
                 f"Policy {number} cannot be read: {self.path(number)}: {error.strerror}. Bring it "
-                f"back, or have it trained again: sdmbtl resume {self.root} --retrain-missing"
+                f"back, or withdraw it: sdmbtl tell {self.root} --id {number} --forget"
             ) from None
 
     def write(self, number: int, content: bytes) -> str:

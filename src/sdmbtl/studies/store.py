@@ -40,7 +40,7 @@ from sdmbtl.selectors import Trial
 from sdmbtl.studies.leases import Lease
 from sdmbtl.studies.row_evaluation import episodes_behind
 
-VERSION = 7
+VERSION = 8
 
 #: `changed` is the number of the write that changed a trial last: other processes read what is new.
 SCHEMA = (
@@ -58,9 +58,6 @@ SCHEMA = (
     """CREATE TABLE seconds (
         trial INTEGER NOT NULL REFERENCES trials (id), stage TEXT NOT NULL, seconds REAL NOT NULL,
         PRIMARY KEY (trial, stage)) STRICT""",
-    """CREATE TABLE stale_results (
-        id INTEGER PRIMARY KEY, trial INTEGER NOT NULL REFERENCES trials (id),
-        token INTEGER NOT NULL, result TEXT NOT NULL, returns BLOB) STRICT""",
 )
 
 #: A larger file is copied at most this often, in seconds.
@@ -251,14 +248,6 @@ class StudyStore:
         with self._explained():
             return [Lease(**lease) for lease in facts.get(RUNS, [])]
 
-    def stale_results(self) -> list[dict[str, Any]]:
-        """Return results that arrived too late to count, in order."""
-        rows = self._read("SELECT trial, token, result, returns FROM stale_results ORDER BY id")
-        names = ("trial", "token", "result", "row")
-        with self._explained():
-            rows = [(*about, None if row is None else to_array(row)) for *about, row in rows]
-        return [dict(zip(names, record, strict=True)) for record in rows]
-
     @contextmanager
     def transaction(self) -> Iterator[dict[int, Trial]]:
         """Hold the write lock; all that is written meanwhile is there afterwards, or nothing.
@@ -309,15 +298,6 @@ class StudyStore:
     def set_runs(self, leases: Sequence[Lease]) -> None:
         """Record which processes run the study, within a transaction."""
         self.set_fact(RUNS, [asdict(lease) for lease in leases if lease.holder is not None])
-
-    def record_stale_result(
-        self, trial: int, token: int, result: str, row: NDArray[np.float64] | None = None
-    ) -> None:
-        """Record a result that does not count, within a transaction."""
-        self._write(
-            "INSERT INTO stale_results (trial, token, result, returns) VALUES (?, ?, ?, ?)",
-            *(trial, token, result, None if row is None else to_bytes(row)),
-        )
 
     def write(
         self,
@@ -395,7 +375,7 @@ class StudyStore:
         problems += [f"a record in {table!r} belongs to no trial" for table, *_ in links[:3]]
         if problems:
             raise self._damaged("; ".join(" ".join(text.split()) for text in problems))
-        for read in (self.facts, self.episodes, self.runs, self.stale_results):
+        for read in (self.facts, self.episodes, self.runs):
             read()
 
     def data_version(self) -> int:
@@ -507,7 +487,7 @@ def check_schema(database: sqlite3.Connection, path: Path) -> None:
     found = database.execute(_TABLES).fetchmany(100)
     if version != VERSION and {name for _, name, _ in found} & {"records", "facts"}:
         raise StudyError(
-            f"{path} has format version {version or '6 or older'}; this release reads {VERSION}. "
+            f"{path} has format version {version or 'unknown'}; this release reads {VERSION}. "
             "Use the release of sdmbtl that wrote it."
         )
     if not found:
