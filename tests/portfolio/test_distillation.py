@@ -187,7 +187,7 @@ def test_codes_lead_back_to_actions(space):
     assert codes.shape == (20, code.size)
     assert np.abs(codes).max() <= 1
     outputs = codes * code.half_width + code.centre if code.sizes is None else codes
-    np.testing.assert_allclose(code.actions.best(outputs), batch, rtol=1e-6)
+    np.testing.assert_allclose(code.best(outputs), batch, rtol=1e-6)
     np.testing.assert_array_equal(code(batch[3]), codes[3])
 
 

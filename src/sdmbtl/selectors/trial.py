@@ -236,6 +236,7 @@ class Trial:
                 **derived_fields(source, space),
                 "row": None if row is None else as_row(row, space),
                 "run": None if run is None else TrainingRun.from_dict(run),
+                "numbers": dict(data["numbers"]),
                 "earlier": tuple(
                     EarlierRow(**{**e, "row": as_row(e["row"], space)}) for e in data["earlier"]
                 ),

@@ -28,7 +28,7 @@ class RegionForm:
     Attributes:
         width: Width of the region, 0 (a point) to 1.
         from_generalist: True if it starts from a generalist, not from scratch.
-        length: Its steps, in units: a unit is what the trainer is set to.
+        length: Its steps, in those that the trainer is set to.
     """
 
     width: float
