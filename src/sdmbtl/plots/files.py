@@ -84,23 +84,17 @@ def label_ends(axes: Axes, ends: Sequence[tuple[str, float, float, str]]) -> Non
 
 
 def draw_levels(
-    axes: Axes,
-    at: NDArray[np.float64],
-    levels: NDArray[np.float64],
-    whole: NDArray[np.bool_],
-    *,
-    is_share: bool,
+    axes: Axes, levels: NDArray[np.float64], whole: NDArray[np.bool_], *, is_share: bool
 ) -> None:
     """Draw the coverage with the first policies, or the mean best return.
 
     Args:
         axes: Where to draw.
-        at: (k,) places of the policies: their numbers, or steps.
         levels: (k,) coverage from 0 to 1, or returns.
         whole: (k,) whether a policy is a generalist, which is a square.
         is_share: Whether the levels are coverage.
     """
-    shown = 100 * levels if is_share else levels
+    shown, at = 100 * levels if is_share else levels, np.arange(1, len(levels) + 1)
     axes.plot(at, shown, "-", color=BLACK, lw=1.2)
     if whole.any():
         axes.plot(at[whole], shown[whole], "s", ms=5, color=BLACK, label="generalist")
@@ -108,6 +102,7 @@ def draw_levels(
         axes.plot(at[~whole], shown[~whole], "o", ms=5, mfc="white", mec=BLACK, label="specialist")
     axes.legend(loc="upper left", fontsize=8, frameon=False)
     axes.xaxis.set_major_locator(MaxNLocator(6, integer=True))
+    axes.set_xlabel("policies")
     axes.set_ylabel("coverage (%)" if is_share else "mean best return")
     if is_share:
         covered = counted(len(levels), "policy covers", "policies cover")
