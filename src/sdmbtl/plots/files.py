@@ -60,12 +60,7 @@ def plain(axes: Axes) -> Axes:
 
 
 def label_ends(axes: Axes, ends: Sequence[tuple[str, float, float, str]]) -> None:
-    """Write names at the ends of lines, moved apart.
-
-    Args:
-        axes: The axes, with all lines.
-        ends: Text, place (x, y) and colour of each.
-    """
+    """Write names at the ends of lines, moved apart; of each its text, x, y and colour."""
     low, high = axes.get_ylim()
     tall = axes.bbox.height * 72 / axes.figure.dpi  # in points
     ends = sorted(ends, key=lambda end: end[2])
@@ -86,13 +81,9 @@ def label_ends(axes: Axes, ends: Sequence[tuple[str, float, float, str]]) -> Non
 def draw_levels(
     axes: Axes, levels: NDArray[np.float64], whole: NDArray[np.bool_], *, is_share: bool
 ) -> None:
-    """Draw the coverage with the first policies, or the mean best return.
+    """Draw the (k,) coverage, or mean best return, with the first policies.
 
-    Args:
-        axes: Where to draw.
-        levels: (k,) coverage from 0 to 1, or returns.
-        whole: (k,) whether a policy is a generalist, which is a square.
-        is_share: Whether the levels are coverage.
+    Generalists, of which (k,) `whole` is true, are squares.
     """
     shown, at = 100 * levels if is_share else levels, np.arange(1, len(levels) + 1)
     axes.plot(at, shown, "-", color=BLACK, lw=1.2)
