@@ -30,6 +30,7 @@ from sdmbtl.contexts.targets import (
     check_grid,
     first_of_each,
     listed_targets,
+    row_bytes,
     targets_as_json,
     targets_from_json,
 )
@@ -37,7 +38,7 @@ from sdmbtl.contexts.weights import check_weights, density_weights, frequencies,
 from sdmbtl.errors import ContextError
 from sdmbtl.wording import shown_context
 
-ContextLike = Mapping[str, Any] | Sequence[Any] | NDArray[np.floating[Any]]
+ContextLike = Mapping[str, Any] | Sequence[Any] | NDArray[np.float64]
 
 #: Dimensions of a grid: NumPy's arrays have no more axes.
 MAX_GRID_DIMENSIONS = 64
@@ -416,8 +417,8 @@ class ContextSpace:
 
     @cached_property
     def _index_of(self) -> dict[bytes, int]:
-        """Index of each target by the bytes of its values; -0.0 is 0.0."""
-        return {row.tobytes(): index for index, row in enumerate(self.targets + 0.0)}
+        """Index of each target by the bytes of its values."""
+        return dict(zip(row_bytes(self.targets), range(len(self)), strict=True))
 
     def __contains__(self, context: ContextLike) -> bool:
         """Return whether a context lies in the box X and is valid."""

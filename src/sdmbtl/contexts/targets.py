@@ -125,8 +125,13 @@ def check_grid(levels: Sequence[int]) -> None:
         )
 
 
+def row_bytes(rows: NDArray[np.float64]) -> list[bytes]:
+    """Return the bytes of each row, which are the same for equal rows."""
+    positive = np.ascontiguousarray(rows + 0.0)  # -0.0 is 0.0
+    return list(positive.view(np.dtype((np.void, 8 * rows.shape[1]))).ravel().tolist())
+
+
 def first_of_each(rows: NDArray[np.float64]) -> NDArray[np.intp]:
     """(N,) for each row the number of the first one that is equal to it: its own, if all differ."""
     first: dict[bytes, int] = {}
-    equal = (first.setdefault(row.tobytes(), n) for n, row in enumerate(rows + 0.0))  # -0.0 is 0.0
-    return np.fromiter(equal, dtype=np.intp, count=len(rows))
+    return np.array(list(map(first.setdefault, row_bytes(rows), range(len(rows)))), dtype=np.intp)
