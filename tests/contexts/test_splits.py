@@ -60,7 +60,7 @@ def test_a_file_names_splits(tmp_path):
     ("text", "problem"),
     [
         ("", "no table"),
-        ("[splits.a]\nmas = [1, 2]", "mas = "),
+        ("[splits.a]\nmas = [1, 2]", "Unknown dimension 'mas'"),
         ("[splits.a]\nmass = 3", "mass = 3"),
         ("[splits]\na = 1", "a range for some dimensions"),
     ],

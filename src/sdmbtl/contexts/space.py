@@ -140,11 +140,15 @@ class ContextSpace:
         rule = Constraint(valid, parsed) if isinstance(valid, str) else valid
         sobol = scipy.stats.qmc.Sobol(len(parsed), rng=np.random.default_rng(seed))
         shares = sobol.random_base2(max(n - 1, 1).bit_length())
-        drawn = _columns(parsed, shares, rule)
-        while len(drawn) < n and len(shares) < SAMPLE_TRIES * n:
+        while True:
+            columns = [d.at_shares(shares[:, i]) for i, d in enumerate(parsed.values())]
+            drawn = np.column_stack(columns)
+            drawn = drawn[first_of_each(drawn) == np.arange(len(drawn))]
+            drawn = drawn[_valid(rule, parsed, drawn)]
+            if len(drawn) >= n or len(shares) >= SAMPLE_TRIES * n:
+                break
             # Dimensions that are lists of values repeat themselves: more points, fewer repeats.
             shares = np.vstack([shares, sobol.random(len(shares))])
-            drawn = _columns(parsed, shares, rule)
         if len(drawn) < n:
             raise ContextError(
                 f"Fewer than {n} different {'' if rule is None else 'valid '}targets can be drawn "
@@ -550,18 +554,6 @@ def _valid(
     shown = [[d.show(v) for v in vectors[:, i].tolist()] for i, d in enumerate(dimensions.values())]
     contexts = (dict(zip(dimensions, values, strict=True)) for values in zip(*shown, strict=True))
     return np.array([bool(rule(context)) for context in contexts])
-
-
-def _columns(
-    dimensions: Mapping[str, Dimension],
-    shares: NDArray[np.float64],
-    rule: Constraint | Callable[[dict[str, Any]], bool] | bool | None,
-) -> NDArray[np.float64]:
-    """Different valid contexts at these shares (n, D) of each dimension's range, in order."""
-    columns = [d.at_shares(shares[:, i]) for i, d in enumerate(dimensions.values())]
-    contexts = np.column_stack(columns)
-    contexts = contexts[first_of_each(contexts) == np.arange(len(contexts))]
-    return np.asarray(contexts[_valid(rule, dimensions, contexts)])
 
 
 def space_from_ranges(ranges: Mapping[str, Range], levels: int | None = None) -> ContextSpace:
