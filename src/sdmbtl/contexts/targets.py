@@ -128,7 +128,8 @@ def check_grid(levels: Sequence[int]) -> None:
 def row_bytes(rows: NDArray[np.float64]) -> list[bytes]:
     """Return the bytes of each row, which are the same for equal rows."""
     positive = np.ascontiguousarray(rows + 0.0)  # -0.0 is 0.0
-    return list(positive.view(np.dtype((np.void, 8 * rows.shape[1]))).ravel().tolist())
+    keys: list[bytes] = positive.view(f"V{8 * rows.shape[1]}").ravel().tolist()
+    return keys
 
 
 def first_of_each(rows: NDArray[np.float64]) -> NDArray[np.intp]:
