@@ -147,10 +147,10 @@ def measure_identification(study: Study, portfolio: Portfolio) -> dict[str, Any]
         search = portfolio.identify()
         for episode in range(max(AFTER) + 1):
             if episode in found:
-                found[episode] += int(right[portfolio.place(search.choose().policy), place])
+                found[episode] += int(right[portfolio.places[search.choose().policy], place])
             choice = search.ask()
-            search.tell(choice.policy, returns[portfolio.place(choice.policy), place, episode])
-    told = [right[portfolio.place(portfolio.choose(t).policy), i] for i, t in enumerate(targets)]
+            search.tell(choice.policy, returns[portfolio.places[choice.policy], place, episode])
+    told = [right[portfolio.places[portfolio.choose(t).policy], i] for i, t in enumerate(targets)]
     return {
         "contexts": number,
         "right_after": {str(after): count / number for after, count in found.items()},

@@ -40,7 +40,7 @@ def new_returns(family: str, objective: str, seed: int, folder: Path) -> Outcome
         objective=objective,
         seed=seed,
     )
-    study.run(total_steps=total, progress=False, log_every=None, checkpoint_seconds=None)
+    study.run(total_steps=total, progress=False, checkpoint_seconds=None)
     returns = study.evaluate(episodes=EPISODES, seed=1000 + seed)
     if study.return_range is None:
         raise SystemExit(f"The range of returns of {family} is not known.")

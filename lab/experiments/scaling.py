@@ -5,9 +5,11 @@ python lab/experiments/scaling.py --part cost    # one part: cost, study or qual
 
 Cost: CPU seconds of an ask and its tell, on one thread, and the peak memory of a process
 for each selector and size: grids in three dimensions, lists of evenly spread targets in ten.
-Study: the same with `predictive` in a study. Quality: on a grid of 22 x 22 x 22 targets, choices on
-all targets compared with choices on samples of them; performance is the mean best return of all
-targets, as a share of the range of returns and of the gap between random choice and the oracle.
+Study: the same with `predictive` in a study. Speed: the median round on smaller grids, with and
+without the Mountain structure; written to results/selection-speed.json. Quality: on a grid of
+22 x 22 x 22 targets, choices on all targets compared with choices on samples of them; performance
+is the mean best return of all targets, as a share of the range of returns and of the gap between
+random choice and the oracle.
 """
 
 from __future__ import annotations
@@ -37,7 +39,6 @@ from sdmbtl_lab.benchmarks.synthetic import (
     effect,
 )
 from sdmbtl_lab.matrices.margins import expected_random_curve, oracle_curve
-from selection_speed import warm_up
 
 SELECTORS = ("predictive", "m/gp-mbtl-unbiased", "m-mbtl", "gp-mbtl", "generalist-first", "random")
 #: Numbers of targets; in three dimensions the nearest grid with as many values in each.
@@ -52,6 +53,13 @@ HIGHEST = 7.0
 #: The comparison of quality: values in each dimension, rounds, sizes of the samples, selectors.
 VALUES, QUALITY_ROUNDS, SAMPLES = 22, 15, (USUAL_SAMPLING.size, 1024)
 COMPARED = ("predictive", "m/gp-mbtl-unbiased", "gp-mbtl")
+#: The comparison of speed: values in each dimension, dimensions, rounds; the selectors; the slope
+#: of the first dimensions to the left of the target.
+GRIDS_TIMED = ((8, 3, 50), (5, 5, 50), (4, 7, 20))
+TIMED = ("predictive", "m/gp-mbtl-unbiased", "gp-mbtl", "m-mbtl")
+KINDS = {"mountain": -RIGHT_SLOPE, "not_mountain": 1.0}
+#: Rounds before this one are not counted: hardly anything is fitted then.
+FIRST_COUNTED = 3
 
 
 def make_space(targets: int, dimensions: int) -> ContextSpace:
@@ -64,26 +72,68 @@ def make_space(targets: int, dimensions: int) -> ContextSpace:
     return ContextSpace.sample(targets, **ranges)
 
 
-def make_row(space: ContextSpace, source: NDArray[np.float64], number: int) -> NDArray[np.float64]:
-    """Make (N,) returns of a policy on a Mountain with targets of unequal difficulty, and noise."""
+def make_row(
+    space: ContextSpace, source: NDArray[np.float64], number: int, kind: str = "mountain"
+) -> NDArray[np.float64]:
+    """Make (N,) returns of a policy on targets of unequal difficulty, with noise."""
     row = CONSTANT + 3.0 * space.targets.sum(axis=1)[None]
-    slopes = [RIGHT_SLOPE] * space.n_dimensions
-    add_slopes(row, source[None], space.targets, [-slope for slope in slopes], slopes)
+    right = [RIGHT_SLOPE] * space.n_dimensions
+    left = [KINDS[kind]] * (space.n_dimensions - 1) + [-RIGHT_SLOPE]
+    add_slopes(row, source[None], space.targets, left, right)
     return np.asarray(row[0] + NOISE * np.random.default_rng(number).standard_normal(len(space)))
 
 
-def time_rounds(chooser: Selector | Study, space: ContextSpace, rounds: int) -> list[float]:
+def time_rounds(
+    chooser: Selector | Study, space: ContextSpace, rounds: int, kind: str = "mountain"
+) -> list[float]:
     """Measure the CPU seconds of each ask and its tell."""
     seconds = []
     for number in range(rounds):
         start = time.process_time()
         trial = chooser.ask()
         asked = time.process_time() - start
-        row = make_row(space, trial.source.vector, number)
+        row = make_row(space, trial.source.vector, number, kind)
         start = time.process_time()
         chooser.tell(trial, row)
         seconds.append(asked + time.process_time() - start)
     return seconds
+
+
+def warm_up(selector: str) -> None:
+    """Load the parts of SciPy that are loaded at first use."""
+    space = make_space(64, 3)
+    time_rounds(make_selector(selector, space), space, 8, "not_mountain")
+
+
+def measure_speed(
+    selector: str, values: int, dimensions: int, rounds: int, kind: str
+) -> dict[str, float]:
+    """Measure the rounds of a selector on a small grid, and the peak memory, in this process."""
+    warm_up(selector)
+    space = ContextSpace(**{f"c{d + 1}": range(values) for d in range(dimensions)})
+    seconds = time_rounds(make_selector(selector, space), space, rounds, kind)
+    counted = 1e3 * np.array(seconds[FIRST_COUNTED - 1 :])
+    median, slowest = float(np.median(counted)), float(counted.max())
+    return {"median_ms": median, "slowest_ms": slowest, "peak_mib": peak_mib()}
+
+
+def compare_speeds() -> list[dict[str, Any]]:
+    """Measure all selectors on all small grids."""
+
+    def measured(*arguments: Any) -> Any:
+        return run_child([__file__, "--one", json.dumps(["speed", *arguments])])
+
+    return [
+        {
+            "targets": values**dimensions,
+            "rounds": rounds,
+            "selectors": {
+                name: {kind: measured(name, values, dimensions, rounds, kind) for kind in KINDS}
+                for name in TIMED
+            },
+        }
+        for values, dimensions, rounds in GRIDS_TIMED
+    ]
 
 
 def measure_selector(selector: str, targets: int, dimensions: int) -> dict[str, Any]:
@@ -213,13 +263,17 @@ def measure_quality(trials: int) -> Iterator[dict[str, Any]]:
 
 
 #: Measurements that run in processes of their own.
-ONE: dict[str, Callable[..., Any]] = {"selector": measure_selector, "study": measure_study}
+ONE: dict[str, Callable[..., Any]] = {
+    "selector": measure_selector,
+    "study": measure_study,
+    "speed": measure_speed,
+}
 
 
 def main() -> None:
     """Measure and write the parts that are asked for."""
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
-    parts = ("study", "cost", "quality")
+    parts = ("study", "cost", "quality", "speed")
     parser.add_argument("--part", nargs="+", choices=parts, default=parts)
     parser.add_argument("--sizes", nargs="+", type=int, default=SIZES)
     parser.add_argument("--selectors", nargs="+", default=SELECTORS)
@@ -239,7 +293,9 @@ def main() -> None:
         "quality": measure_quality(given.trials),
     }
     result = read_result("scaling", given.out)
-    for part in given.part:
+    if "speed" in given.part:
+        save_result("selection-speed", {"measured": compare_speeds()}, code=("sdmbtl.selectors",))
+    for part in set(measures) & set(given.part):
         for found in measures[part]:
             result[part] = found
             save_result("scaling", result, given.out, code=("sdmbtl.selectors",))

@@ -108,6 +108,10 @@ class BusyError(StudyError):
     """Another process is at work in a study; the same call succeeds when that has ended."""
 
 
+class LostLeaseError(StudyError):
+    """A result came too late: its trial was given to somebody else."""
+
+
 class ConfigurationError(StudyError, ValueError):
     """A study was opened with another configuration than it was made with."""
 
@@ -121,15 +125,7 @@ class ExecutorError(SdmbtlError, ValueError):
 
 
 class WorkerLostError(SdmbtlError, RuntimeError):
-    """A worker died, hung or used too much memory while it worked on a task.
-
-    Attributes:
-        reason: "crashed", "killed", "memory", "time" or "node".
-    """
-
-    def __init__(self, message: str, reason: str) -> None:
-        super().__init__(message)
-        self.reason = reason
+    """A worker died, hung or used too much memory while it worked on a task."""
 
 
 def failing_line(error: BaseException) -> str | None:

@@ -15,6 +15,7 @@ from types import SimpleNamespace
 import pytest
 from small_study import open_small
 
+from sdmbtl.callbacks import displays
 from sdmbtl.errors import StudyError
 
 GRAVITIES = """
@@ -79,7 +80,7 @@ def test_a_terminal_is_drawn_all_the_time(folder):
 
 def test_logging_has_a_line_for_each_policy(tmp_path, caplog, capsys):
     caplog.set_level(logging.INFO, logger="sdmbtl")
-    open_small(tmp_path / "study").run(budget=2, log_every=None)
+    open_small(tmp_path / "study").run(budget=2)
     records = [r for r in caplog.records if "does no better" not in r.message]
     assert {(r.name, r.levelname) for r in records} == {("sdmbtl", "INFO")}
     assert [r.message.split()[0] for r in records] == ["#", "0", "1"]
@@ -95,18 +96,19 @@ def test_logging_says_where_an_interrupted_training_run_continues(tmp_path, capl
     with pytest.raises(KeyboardInterrupt):
         study.run(budget=2, callbacks=[interrupt])
     caplog.set_level(logging.INFO, logger="sdmbtl")
-    study.run(budget=2, log_every=None)
+    study.run(budget=2)
     assert "continues policy 1 at 2,048 of 4,096 steps" in caplog.records[1].message
 
 
-def test_logging_has_a_line_now_and_then(tmp_path, caplog):
+def test_logging_has_a_line_now_and_then(tmp_path, caplog, monkeypatch):
     caplog.set_level(logging.INFO, logger="sdmbtl")
+    monkeypatch.setattr(displays, "LOG_EVERY", 0.01)
 
     def wait(event):
         if event.stage == "training":
             time.sleep(0.05)
 
-    open_small(tmp_path / "study").run(budget=1, log_every=0.01, callbacks=[wait])
+    open_small(tmp_path / "study").run(budget=1, callbacks=[wait])
     assert any("/4,096 " in record.message for record in caplog.records)
 
 
@@ -127,6 +129,5 @@ def test_without_a_terminal_a_notebook_shows_lines_or_whoever_is_told_to(
 
 
 def test_what_cannot_be_shown(study):
-    for name, value in {"progress": "bar", "log_every": 0}.items():
-        with pytest.raises(StudyError, match=f"'{name}'"):
-            study.run(budget=3, **{name: value})
+    with pytest.raises(StudyError, match="'progress'"):
+        study.run(budget=3, progress="bar")

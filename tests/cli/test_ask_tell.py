@@ -12,7 +12,7 @@ from sdmbtl.studies import Study, leases
 SPACE = ContextSpace(a=[0.0, 1.0], b=[0.0, 1.0])
 ROW = [1.0, 2.0, 3.0, 4.0]
 GIVEN = json.dumps(ROW)
-POINT = ("id", "context", "strategy", "structure", "model", "reason", "numbers", "attributes")
+POINT = ("id", "context", "strategy", "structure", "model", "reason", "numbers")
 
 
 @pytest.fixture
@@ -162,12 +162,6 @@ def test_several_rows_at_once(command, study):
     assert "name one policy" in command.error("tell", study.path, "-", "--id", 0, given=bad)
 
 
-def test_attributes_of_any_name(command, study):
-    attributes = {"job": 4711, "node": "a7", "trial": 7, "self": 1}
-    command("tell", study.path, "-", given=row({"id": 1}, attributes=attributes))
-    assert Study.open(study.path).trials[1].attributes == attributes
-
-
 @pytest.mark.parametrize(
     ("arguments", "given", "text"),
     [
@@ -181,7 +175,6 @@ def test_attributes_of_any_name(command, study):
         (["-"], '{"row": [1]}', "['row']"),
         (["-"], '{"returns": "1234"}', "'1234'"),
         (["-"], '{"returns": [1, 2, 3, 4], "contxt": {}}', "contxt"),
-        (["-"], '{"returns": [1, 2, 3, 4], "attributes": [1]}', "'attributes'"),
         (["-"], '{"returns": [1, 2, 3, 4], "lease": "first"}', "'lease'"),
         (["-"], '{"returns": [1, 2, 3, 4], "context": [0, 1]}', "'context'"),
         (["-"], '{"returns": [1, 2, 3, 4], "context": {"a": 0}}', "'b'"),
@@ -221,12 +214,12 @@ def test_a_late_result_is_superseded(command, study, clock):
     clock[0] += 3601
     quick = ask(command, study.path, "--lease", "1h")
     assert (quick["id"], quick["lease"]) == (slow["id"], 2)
-    assert "stale" in command("tell", study.path, "-", given=row(slow), status=2).stderr
+    assert "not recorded" in command("tell", study.path, "-", given=row(slow), status=2).stderr
     assert "lease" in command.error("tell", study.path, "-", "--id", slow["id"], given=GIVEN)
     words = ("tell", study.path, "-", "--id", slow["id"], "--lease", 2)
     assert "recorded as finished" in command(*words, given=GIVEN).stdout
     status = command.json("status", study.path)
-    assert (status["policies"], status["stale_results"]) == (2, 1)
+    assert status["policies"] == 2
 
 
 def test_a_lease_is_renewed_until_it_is_lost(command, study, clock):

@@ -10,7 +10,6 @@ from typer.core import TyperGroup
 
 from sdmbtl import plugins
 from sdmbtl.cli import app
-from sdmbtl.studies import Study
 
 PRODUCT = {
     *("run", "resume", "status", "evaluate", "doctor", "portfolio", "play", "report"),
@@ -35,7 +34,7 @@ COMMANDS = dict(all_commands(typer.main.get_command(app)))
 
 def test_there_are_few_commands_with_few_options():
     assert {name for name in COMMANDS if " " not in name} == PRODUCT
-    assert len(COMMANDS["run"].params) <= 27
+    assert len(COMMANDS["run"].params) <= 26
 
 
 def test_every_command_has_json_or_a_reason():
@@ -56,7 +55,6 @@ def test_help_is_plain(command, name):
 
 
 def test_brackets_in_help_are_no_markup(command):
-    assert "in its table [run]" in command("run", "--help").stdout
     assert "[default: runs/ENV]" in command("run", "--help").stdout
 
 
@@ -102,67 +100,3 @@ def test_a_broken_plugin_is_named_and_stops_no_other():
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         assert plugins.load("commands", "lab") is not None
-
-
-FILE = """
-[run]
-env = "CartPole"
-out = "{out}"
-budget = 1
-steps = 4096
-episodes = 2
-set = {{ learning_rate = 0.001 }}
-
-[dimensions.length]
-low = 0.3
-high = 1.0
-levels = 2
-
-[dimensions.masscart]
-values = [0.5, 2.0]
-"""
-
-
-@pytest.fixture
-def never_run(monkeypatch):
-    monkeypatch.setattr(Study, "run", lambda self, *_, **__: "nothing was done")
-
-
-@pytest.fixture
-def file(tmp_path):
-    path = tmp_path / "study.toml"
-    path.write_text(FILE.format(out=tmp_path / "study"))
-    return path
-
-
-def test_a_file_has_all_options(command, file, tmp_path, never_run):
-    command("run", "--config", file, "--quiet")
-    study = Study.open(tmp_path / "study")
-    assert (len(study.space), study.space.names) == (4, ("length", "masscart"))
-    assert study.configuration.episodes == 2
-    settings = study.configuration.trainer["settings"]
-    assert (settings["total_timesteps"], settings["learning_rate"]) == (4096, 0.001)
-
-
-def test_the_command_line_comes_first(command, file, tmp_path, never_run):
-    words = ["Pendulum", "--out", tmp_path / "other", "--space", "wide", "--levels", 2]
-    command("run", "--config", file, *words, "--episodes", 3, "--quiet")
-    configuration = Study.open(tmp_path / "other").configuration
-    assert (configuration.family["name"], configuration.episodes) == ("Pendulum", 3)
-    assert configuration.trainer["settings"]["learning_rate"] == 0.001
-
-
-@pytest.mark.parametrize(
-    ("text", "message"),
-    [
-        ("[run]\nenv = 'CartPole'\nbugdet = 3", "Did you mean 'budget'?"),
-        ("run = 3", "[run] is a table"),
-        ("[run", "TOML"),
-        (None, "study.toml"),
-    ],
-)
-def test_mistakes_in_a_file(command, tmp_path, text, message):
-    path = tmp_path / "study.toml"
-    if text is not None:
-        path.write_text(text)
-    assert message in command.error("run", "--config", path)

@@ -38,7 +38,7 @@ def in_a_destructor():
 
 def run(work):
     signals = StopSignals()
-    with signals.ending_with(lambda: "It is kept."):
+    with signals.ending_with("It is kept."):
         work()
         with pytest.raises(Stopped):
             signals.check()
@@ -63,7 +63,7 @@ TWICE = """
 import os, signal, time
 from sdmbtl.cli.signals import StopSignals
 signal.signal(signal.SIGINT, signal.default_int_handler)
-with StopSignals().ending_with(lambda: "never said"):
+with StopSignals().ending_with("never said"):
     os.kill(os.getpid(), signal.SIGINT)
     print("still here", flush=True)
     os.kill(os.getpid(), signal.{second})
@@ -87,7 +87,7 @@ def test_a_second_signal_ends_at_once(second):
 def test_a_signal_that_is_ignored_stays_so():
     before = signal.signal(signal.SIGINT, signal.SIG_IGN)
     try:
-        with StopSignals().ending_with(lambda: "never said"):
+        with StopSignals().ending_with("never said"):
             interrupt()
     finally:
         signal.signal(signal.SIGINT, before)

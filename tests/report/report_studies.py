@@ -49,7 +49,6 @@ def hostile_study(path):
     """A study all of whose texts are hostile, with a failed and a pending policy."""
     dimensions = {HOSTILE: Levels([1.0, 2.0, 3.0], unit=HOSTILE), "b": [1.0, 2.0], "c": [0.0, 1.0]}
     study = told_study(path, ContextSpace(**dimensions))
-    study.annotate(0, **{HOSTILE: HOSTILE})
     study.tell(study.ask(), status="failed", error=f"{HOSTILE}\u2028\nsecond line")
     study.forget(2, reason=HOSTILE)
     study.ask()

@@ -98,7 +98,7 @@ def test_progress_of_a_run(tmp_path):
     )
     lines, console = [], plain_console()
     terminal = TerminalDisplay(RunProgress(study), console)
-    for display in (LineDisplay(RunProgress(study), lines.append, every=None), terminal):
+    for display in (LineDisplay(RunProgress(study), lines.append), terminal):
         display(Event("failed", trial))
         display(Event("finished", trial, warning=ESCAPES))
         display(Event("asked", trial))

@@ -27,15 +27,13 @@ def factory(request):
 
 
 def test_tell_returns_the_record(factory):
-    """`tell` and `annotate` return the record; a report can be corrected."""
+    """`tell` returns the record; a report can be corrected."""
     space = example_spaces()["grid"]
     selector, matrix = factory(space, seed=0), example_matrix(space)
     asked = selector.ask()
-    annotated = selector.annotate(asked, job=17)
     finished = selector.tell(asked, _row(space, matrix, asked))
-    assert (asked.status, asked.row, asked.attributes) == ("pending", None, {}), "trials are values"
+    assert (asked.status, asked.row) == ("pending", None), "trials are values"
     assert finished.status == "finished", "tell must return the trial as it is now"
-    assert finished.attributes == annotated.attributes == {"job": 17}, "attributes must be kept"
     assert selector.trials == (finished,), "the record must be what tell returned"
     corrected = selector.tell(finished, _row(space, matrix, asked) + 1.0, correct=True)
     assert selector.trials == (corrected,), "a correction must replace the trial"
@@ -112,8 +110,6 @@ def test_refuses_bad_trials(factory):
     trial = selector.ask()
     with pytest.raises(SelectorError):
         selector.tell(trial, row, status="lost")
-    with pytest.raises(SelectorError):
-        selector.annotate(trial, job={1, 2})
     foreign = Trial(trial.id, space.source(11), space.target(11), 11, "other", "from elsewhere")
     if foreign.source != trial.source:
         with pytest.raises(UnknownTrialError):

@@ -1,4 +1,4 @@
-"""The one record of a trial: a value, in two steps, annotated, corrected, through JSON."""
+"""The one record of a trial: a value, in two steps, corrected, through JSON."""
 
 import json
 from dataclasses import FrozenInstanceError
@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from sdmbtl import ContextSpace, make_selector
-from sdmbtl.errors import SelectorError, StateError, UnknownTrialError
+from sdmbtl.errors import SelectorError, StateError
 from sdmbtl.selectors import TrainingRun, Trial
 
 SPACE = ContextSpace(a=range(3))
@@ -40,7 +40,7 @@ class TestValue:
             steps=1000,
             curve=((500, 1.0), (1000, 3.5)),
         )
-        trial = trial.updated(run=run, attributes={"job": 7, "link": None}, source_return=None)
+        trial = trial.updated(run=run, source_return=None)
         data = json.loads(json.dumps(trial.to_dict(), allow_nan=False))
         back = Trial.from_dict(data, 0, SPACE)
         assert back == trial
@@ -81,16 +81,6 @@ class TestTwoSteps:
         with pytest.raises(SelectorError, match="already on record.*Record what next_trials"):
             selector.record(stale)
         assert selector.trials == (finished,)
-
-
-class TestAnnotate:
-    def test_what_is_not_json_is_refused(self):
-        selector, trial = told_selector()
-        for bad in (np.zeros(2), {1, 2}, np.nan):
-            with pytest.raises(SelectorError, match="Attributes of a trial are JSON data"):
-                selector.annotate(trial, bad=bad)
-        with pytest.raises(UnknownTrialError, match="no trial on"):
-            selector.annotate({"a": 2}, job=1)
 
 
 class TestSourceReturn:

@@ -3,7 +3,6 @@
 import os
 import shutil
 import sqlite3
-import sys
 from contextlib import closing
 from pathlib import Path
 
@@ -58,21 +57,12 @@ def test_damaged_database(how, number, copied, reference):
         assert len(study.portfolio()) == 4
 
 
-def test_missing_database(copied, reference):
-    (copied / "study.db").unlink()
-    with pytest.raises(DamagedStudyError, match="There is no database.*doctor"):
-        Study.open(copied)
-    assert repair(copied).healthy
-    assert outcome(Study.open(copied)) == reference
-
-
 def test_both_databases_damaged(copied):
     cut(copied / "study.db", 100)
     cut(copied / "study.backup.db", 5000)
     diagnosis = repair(copied)
     assert not diagnosis.healthy
     assert "no intact copy" in " ".join(f.remedy or "" for f in diagnosis.findings)
-    assert "trained on {'length'" in " ".join(f.text for f in diagnosis.findings)
 
 
 def test_older_copy_loses_only_what_came_later(copied, reference, tmp_path):
@@ -102,15 +92,11 @@ def test_lost_policy(how, copied, finished):
     assert [m.id for m in portfolio] == [0, 2, 3]
     diagnosis = examine(copied)
     assert f"0001.safetensors is {how}" in diagnosis.findings[1].text
-    fixed = repair(copied)
-    assert not fixed.repaired
-    assert "--retrain-missing" in fixed.findings[1].remedy
+    assert "--forget" in diagnosis.findings[1].remedy
+    assert not repair(copied).repaired
     study = Study.open(copied)
     assert study.n_finished == 4, "a repair gives no returns up"
-    study.run(budget=4)
-    assert examine(copied).findings == diagnosis.findings, "it is trained again on request only"
-    study.run(budget=4, retrain_missing=True)
-    assert outcome(study) == outcome(finished)
+    study.forget(1)
     assert examine(copied).healthy
 
 
@@ -153,20 +139,12 @@ def test_a_large_copy_is_made_once_a_minute(copied, monkeypatch):
     study, backup = Study.open(copied), copied / "study.backup.db"
     before = backup.stat().st_mtime_ns
     monkeypatch.setattr(store, "BACKUP_SIZE", 0)
-    study.annotate(0, job=17)
+    study.ask()
     study.store.back_up()
     assert backup.stat().st_mtime_ns == before
     os.utime(backup, (0, 0))
     study.store.back_up()
-    assert StudyStore(backup).trials(study.space)[0].attributes == {"job": 17}
-
-
-def test_what_is_asked_and_told_is_in_the_copy(tmp_path):
-    study = Study.open(tmp_path / "study", space=ContextSpace(x=[0.0, 1.0]))
-    trial = study.ask()
-    study.tell(trial, [1.0, 2.0])
-    (copy,) = StudyStore(study.store.backup_path).trials(study.space)
-    assert copy.row.tolist() == [1.0, 2.0]
+    assert len(StudyStore(backup).trials(study.space)) == len(study.trials)
 
 
 @pytest.mark.parametrize("harm", [Path.unlink, lambda path: path.write_bytes(b"")])
@@ -242,28 +220,10 @@ def test_trouble_around_a_file_is_not_damage(code, kind, tmp_path):
         assert type(caught.value) is kind
 
 
-def test_the_doctor_runs_no_foreign_code(tmp_path, monkeypatch):
-    (tmp_path / "foreign.py").write_text(
-        "import gymnasium\ndef make(context):\n    return gymnasium.make('CartPole-v1')\n"
-    )
-    monkeypatch.chdir(tmp_path)
-    Study.open(tmp_path / "study", "foreign:make", space=ContextSpace(length=[0.1, 0.2]))
-    (tmp_path / "foreign.py").write_text("raise SystemExit('I was imported')")
-    sys.modules.pop("foreign", None)
-    diagnosis = examine(tmp_path / "study")
-    assert [finding.text for finding in diagnosis.findings[-2:]] == [
-        "To train or evaluate, this is imported, called or written to: the function "
-        "'foreign:make'. You made this study here, so it is trusted.",
-        "The environment 'foreign:make' is your own; it was not tried.",
-    ]
-    copied = shutil.copytree(tmp_path / "study", tmp_path / "copy")
-    assert "copied, so it is not trusted" in examine(copied).findings[-2].text
-
-
 def test_healthy_study(finished):
     diagnosis = examine(finished.path)
     assert diagnosis.healthy
-    assert [f.level for f in diagnosis.findings] == ["ok", "ok", "ok"]
+    assert [f.level for f in diagnosis.findings] == ["ok", "ok"]
     assert diagnosis.findings[0].text == "The database is intact: 4 finished."
     assert diagnosis.to_dict()["healthy"] is True
 

@@ -9,9 +9,16 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+from stand_ins import hand_over
 
 from sdmbtl import ContextSpace
-from sdmbtl.errors import BusyError, SelectorError, StudyError, UnknownTrialError
+from sdmbtl.errors import (
+    BusyError,
+    LostLeaseError,
+    SelectorError,
+    StudyError,
+    UnknownTrialError,
+)
 from sdmbtl.studies import Study, leases
 from sdmbtl.studies.doctor import examine, repair
 from sdmbtl.studies.leases import Lease, LeaseKeeper, grant
@@ -91,13 +98,12 @@ def test_what_is_not_reported_is_given_again_and_a_late_result_does_not_count(st
     again = study.ask(lease=60.0)
     quick = study.lease_of(again)
     assert (again.id, slow, quick) == (asked.id, 1, 2)
-    assert study.tell(asked.context, ROW - 100, lease=slow).status == "pending"
+    with pytest.raises(LostLeaseError, match="Ask for another context"):
+        study.tell(asked.context, ROW - 100, lease=slow)
     assert study.tell(again, ROW, lease=quick).status == "finished"
-    assert np.array_equal(study.tell(np.int64(asked.id), ROW - 50, lease=slow).row, ROW)
-    kept = study.store.stale_results()
-    assert [(entry["trial"], entry["token"]) for entry in kept] == [(0, 1), (0, 1)]
-    assert np.array_equal(kept[0]["row"], ROW - 100)
-    assert study.status()["stale_results"] == 2
+    with pytest.raises(LostLeaseError):
+        study.tell(np.int64(asked.id), ROW - 50, lease=slow)
+    assert np.array_equal(study.trials[0].row, ROW)
     assert study.performance == ROW.mean()
     assert examine(study.path).healthy
 
@@ -138,22 +144,10 @@ def test_how_many_are_asked_for_is_checked_before_any_are_given_again(study, clo
     assert {lease.token for lease in study.store.leases().values()} == {1}
 
 
-def test_attributes_are_recorded_with_what_is_asked(study, clock):
-    (old,) = study.ask(1, lease=60.0, attributes={"who": "first", "where": "here"})
-    clock(61.0)
-    again, new = study.ask(2, lease=60.0, attributes={"who": "second"})
-    assert again.id == old.id
-    assert again.attributes == {"who": "second", "where": "here"}
-    recorded = [t.attributes for t in Study.open(study.path).trials]
-    assert recorded == [again.attributes, new.attributes]
-    with pytest.raises(SelectorError, match="JSON"):
-        study.ask(attributes={"who": object()})
-    assert study.annotate(0, trial=7, self=8).attributes["trial"] == 7
-
-
 def test_a_renewed_lease_holds(study, clock):
-    asked = study.ask(lease=60.0)
-    token = study.lease_of(asked)
+    free, asked = study.ask(), study.ask(lease=60.0)
+    token = Study.open(study.path).lease_of(asked.id)
+    assert study.lease_of(free) is None
     for _ in range(5):
         clock(50.0)
         assert study.renew(asked, token)
@@ -163,26 +157,12 @@ def test_a_renewed_lease_holds(study, clock):
     assert not study.renew(asked, token), "it is somebody else's"
 
 
-def test_a_lease_that_another_process_took_is_known(study):
-    asked = Study.open(study.path).ask(lease=60.0)
-    assert study.lease_of(asked.id) == 1
-    with pytest.raises(UnknownTrialError):
-        study.lease_of(7)
-
-
-def test_what_is_asked_without_a_lease_is_never_given_again(study, clock):
-    asked = study.ask()
-    assert study.lease_of(asked) is None
-    clock(1e9)
-    assert study.ask(lease=60.0).id != asked.id
-
-
 def test_a_run_takes_what_is_free_and_notices_what_it_lost(study, clock):
     study.ask(2)
-    study.adopt_pending()
+    hand_over(study)
     with (
-        LeaseKeeper(study.store, 60.0, alone=False) as first,
-        LeaseKeeper(study.store, 60.0, alone=False) as second,
+        LeaseKeeper(study.store, alone=False) as first,
+        LeaseKeeper(study.store, alone=False) as second,
     ):
         assert [t.id for t in first.claim(study.pending)] == [0, 1]
         assert second.claim(study.pending) == []
@@ -194,10 +174,11 @@ def test_a_run_takes_what_is_free_and_notices_what_it_lost(study, clock):
     assert all(lease.holder is None for lease in study.store.leases().values())
 
 
-def test_a_run_sends_heartbeats_while_it_works(study):
+def test_a_run_sends_heartbeats_while_it_works(study, monkeypatch):
     study.ask()
-    study.adopt_pending()
-    with LeaseKeeper(study.store, 0.4) as keeper:
+    hand_over(study)
+    monkeypatch.setattr(leases, "LEASE_SECONDS", 0.4)
+    with LeaseKeeper(study.store) as keeper:
         keeper.claim(study.pending)
         first, deadline = study.store.leases()[0].heartbeat, time.monotonic() + 300
         while study.store.leases()[0].heartbeat < first + 0.3:
@@ -210,7 +191,7 @@ import os, sys, time
 from sdmbtl.studies import Study
 from sdmbtl.studies.leases import LeaseKeeper
 study = Study.open(sys.argv[1])
-with LeaseKeeper(study.store, 1e6, alone=sys.argv[2] == "alone") as keeper:
+with LeaseKeeper(study.store, alone=sys.argv[2] == "alone") as keeper:
     keeper.claim(study.pending)
     if not os.fork():  # as an environment may
         time.sleep(600)
@@ -222,7 +203,7 @@ with LeaseKeeper(study.store, 1e6, alone=sys.argv[2] == "alone") as keeper:
 @pytest.mark.parametrize("how", ["alone", "joined"])
 def test_what_a_killed_process_held_is_free_at_once_although_its_child_lives(how, study):
     study.ask()
-    study.adopt_pending()
+    hand_over(study)
     started = subprocess.Popen(
         [sys.executable, "-c", RUN, str(study.path), how],
         stdout=subprocess.PIPE,
@@ -234,7 +215,7 @@ def test_what_a_killed_process_held_is_free_at_once_although_its_child_lives(how
         assert study.running_process == started.pid
         with pytest.raises(BusyError, match=f"number {started.pid} on .*--join"):
             LeaseKeeper(study.store).__enter__()
-        with LeaseKeeper(study.store, 60.0, alone=False) as keeper:
+        with LeaseKeeper(study.store, alone=False) as keeper:
             assert keeper.claim(study.pending) == []
             started.send_signal(signal.SIGKILL)
             started.wait()

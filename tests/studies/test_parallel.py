@@ -2,16 +2,14 @@
 
 import os
 import signal
-import time
 from collections import Counter
 from concurrent.futures import Future
 from pathlib import Path
-from types import SimpleNamespace
 
 import numpy as np
 import pytest
 from small_study import REGIONS, open_small, outcome
-from stand_ins import evaluate, make_study, run_quickly, train_one
+from stand_ins import evaluate, hand_over, make_study, train_one
 
 from sdmbtl.errors import (
     BusyError,
@@ -21,11 +19,10 @@ from sdmbtl.errors import (
     WorkerLostError,
 )
 from sdmbtl.execution import Executor, ProcessExecutor
-from sdmbtl.studies import Study, leases, loop
-from sdmbtl.studies import study as study_module
+from sdmbtl.studies import Study, leases
 from sdmbtl.studies.doctor import examine
 from sdmbtl.studies.leases import LeaseKeeper
-from sdmbtl.studies.stopping import STOP_RULES, STOPPED, StopRule
+from sdmbtl.studies.stopping import STOP_RULES, STOPPED
 from sdmbtl.training import Failure
 
 HERE = Path(__file__).parent
@@ -106,20 +103,12 @@ def evaluate_all(spec, policy, contexts, *, only, **options):
 
 def run(path, executor, budget=6, batch=1, **options):
     study = make_study(path, batch=batch, **options)
-    study.run(budget, executor=executor, progress=False, log_every=None, checkpoint_seconds=None)
+    study.run(budget, executor=executor, checkpoint_seconds=None)
     return study
 
 
 def chosen(study):
     return [t.context["length"] for t in study.trials]
-
-
-def test_one_worker_chooses_as_one_after_another(tmp_path, planned):
-    parallel = run(tmp_path / "parallel", planned(1), selector="m/gp-mbtl")
-    serial = run(tmp_path / "serial", planned(1), selector="m/gp-mbtl")
-    assert chosen(parallel) == chosen(serial)
-    assert parallel.returns.tobytes() == serial.returns.tobytes()
-    assert examine(parallel.path).healthy
 
 
 @pytest.mark.parametrize("workers", [2, 5])
@@ -150,7 +139,7 @@ def test_a_lost_worker_costs_nothing(tmp_path, planned):
     def lose(function, arguments):
         seen[function.__name__] += 1
         if seen[function.__name__] in (2, 3):
-            return WorkerLostError("The worker crashed (SIGSEGV).", "crashed")
+            return WorkerLostError("The worker crashed (SIGSEGV).")
         return None
 
     study = run(tmp_path / "study", planned(1, lose=lose))
@@ -168,7 +157,7 @@ def test_what_loses_every_worker_is_given_up_with_its_reason(tmp_path, planned):
             seed = arguments[1][0].seed
             first.append(seed) if not first else None
             if seed == first[0]:
-                return WorkerLostError("The run did not end within 5 s.", "time")
+                return WorkerLostError("The run did not end within 5 s.")
         return None
 
     executor = planned(2, lose=lose)
@@ -183,7 +172,7 @@ def test_what_loses_every_worker_is_given_up_with_its_reason(tmp_path, planned):
 def test_a_context_that_loses_every_worker_is_one_missing_return(tmp_path, planned):
     def lose(function, arguments):
         if function.__name__ == "evaluate_task" and 13 in arguments[3]:
-            return WorkerLostError("The worker crashed (SIGSEGV).", "crashed")
+            return WorkerLostError("The worker crashed (SIGSEGV).")
         return None
 
     study = run(tmp_path / "study", planned(1, lose=lose), budget=1)
@@ -219,7 +208,7 @@ def test_what_was_trained_is_evaluated_after_a_kill(tmp_path, planned):
             raise Killed
 
     study = make_study(tmp_path / "study", batch=1)
-    options = {"progress": False, "log_every": None, "checkpoint_seconds": None}
+    options = {"checkpoint_seconds": None}
     with pytest.raises(Killed):
         study.run(6, executor=planned(2), callbacks=[die], **options)
     assert any(t.has_policy for t in study.pending)
@@ -236,11 +225,9 @@ def test_what_was_trained_is_evaluated_after_a_kill(tmp_path, planned):
 def test_a_second_process_joins_only_if_told_to(tmp_path, planned):
     study = make_study(tmp_path / "study", batch=1)
     with LeaseKeeper(study.store), pytest.raises(BusyError, match="--join"):
-        Study.open(study.path).run(2, executor=planned(1), progress=False, log_every=None)
+        Study.open(study.path).run(2, executor=planned(1))
     with LeaseKeeper(study.store):
-        Study.open(study.path).run(
-            2, executor=planned(1), join=True, progress=False, log_every=None
-        )
+        Study.open(study.path).run(2, executor=planned(1), join=True)
     study.refresh()
     assert study.n_finished == 2
 
@@ -248,13 +235,13 @@ def test_a_second_process_joins_only_if_told_to(tmp_path, planned):
 def test_a_plain_run_notices_one_that_joined(tmp_path, planned):
     study = make_study(tmp_path / "study", batch=1)
     with LeaseKeeper(study.store, alone=False), pytest.raises(BusyError, match="running the study"):
-        Study.open(study.path).run(1, executor=planned(1), progress=False, log_every=None)
+        Study.open(study.path).run(1, executor=planned(1))
 
 
 def test_what_another_process_works_on_is_waited_for(tmp_path, planned):
     study = make_study(tmp_path / "study", batch=1)
     study.ask()
-    study.adopt_pending()
+    hand_over(study)
     waits = []
 
     def watch(event):
@@ -262,17 +249,15 @@ def test_what_another_process_works_on_is_waited_for(tmp_path, planned):
             waits.append(event.trial.id)
             other.__exit__()  # it gives up what it held
 
-    with LeaseKeeper(study.store, 1e6, alone=False) as other:
+    with LeaseKeeper(study.store, alone=False) as other:
         assert [t.id for t in other.claim(study.pending)] == [0]
         mine = Study.open(study.path)
-        mine.run(
-            2, join=True, executor=planned(1), callbacks=[watch], progress=False, log_every=None
-        )
+        mine.run(2, join=True, executor=planned(1), callbacks=[watch])
     assert waits == [0]
     assert mine.n_finished == len(mine.trials) == 2
 
 
-def test_a_result_of_a_lease_that_was_lost_is_stale(tmp_path, planned, monkeypatch, caplog):
+def test_a_result_of_a_lease_that_was_lost_does_not_count(tmp_path, planned, monkeypatch, caplog):
     now = [1.8e9]
     monkeypatch.setattr(leases.time, "time", lambda: now[0])
     path = tmp_path / "study"
@@ -282,28 +267,14 @@ def test_a_result_of_a_lease_that_was_lost_is_stale(tmp_path, planned, monkeypat
         if event.stage == "asked" and not taken:
             taken.append(True)
             now[0] += 61.0  # as if this process had been stopped for so long
-            Study.open(path).run(
-                2,
-                executor=planned(1),
-                join=True,
-                progress=False,
-                log_every=None,
-                checkpoint_seconds=None,
-            )
+            other = Study.open(path)
+            other.run(2, executor=planned(1), join=True, checkpoint_seconds=None)
 
     study = make_study(path, batch=1)
     executor = planned(1)
-    study.run(
-        2,
-        executor=executor,
-        callbacks=[take_over],
-        progress=False,
-        log_every=None,
-        checkpoint_seconds=None,
-    )
+    study.run(2, executor=executor, callbacks=[take_over], checkpoint_seconds=None)
     assert study.n_finished == len(study.trials) == 2
-    (late,) = study.store.stale_results()
-    assert (late["trial"], late["token"]) == (0, 1)
+    assert study.store.leases()[0].token == 2
     assert "given to another process" in caplog.text
     assert study.files.state(study.trials[0]) == "intact", "the late one was not put in its place"
     assert examine(path).healthy
@@ -323,10 +294,9 @@ def test_one_of_several_processes_leaves_the_checkpoints_of_the_others(tmp_path)
     others = tmp_path / "study" / "checkpoints" / "of-another-process.npz"
     others.parent.mkdir()
     others.write_bytes(b"")
-    options = {"progress": False, "log_every": None, "checkpoint_seconds": 0.0}
-    study.run(1, join=True, **options)
+    study.run(1, join=True, checkpoint_seconds=0.0)
     assert [*others.parent.iterdir()] == [others]
-    study.run(2, **options)
+    study.run(2, checkpoint_seconds=0.0)
     assert not [*others.parent.iterdir()], "alone, whatever is there is old"
 
 
@@ -340,17 +310,17 @@ def test_processes_give_the_same_bytes_also_after_a_killed_worker(tmp_path, refe
 
     with ProcessExecutor(1) as executor:
         study = open_small(tmp_path / "study")
-        study.run(4, executor=executor, callbacks=[kill], progress=False, log_every=None)
+        study.run(4, executor=executor, callbacks=[kill])
     assert killed
     assert same_policies(study, reference)
-    assert study.trials[0].run.lost == ("The worker was killed (SIGKILL).",)
+    assert "SIGKILL" in study.trials[0].run.lost[0]
 
 
 @pytest.mark.slow
 def test_ray_gives_the_same_bytes(tmp_path, reference):
     pytest.importorskip("ray")
     study = open_small(tmp_path / "study")
-    study.run(4, executor="ray", progress=False, log_every=None)
+    study.run(4, executor="ray")
     assert same_policies(study, reference)
 
 
@@ -359,7 +329,7 @@ def test_jobs_of_submitit_give_the_same_bytes(tmp_path, reference):
     pytest.importorskip("submitit")
     study = open_small(tmp_path / "study")
     local = {"cluster": "local", "timeout_min": 30}
-    study.run(4, executor="submitit", executor_options=local, progress=False, log_every=None)
+    study.run(4, executor="submitit", executor_options=local)
     assert same_policies(study, reference)
     assert examine(study.path).healthy
     assert list((study.path / "jobs").iterdir()) == []
@@ -382,7 +352,7 @@ def test_a_lost_node_of_ray_costs_only_what_it_worked_on(tmp_path):
     study = open_small(tmp_path / "study")
     how = {"jobs": 2, "executor": "ray", "executor_options": {"address": cluster.address}}
     try:
-        study.run(4, callbacks=[remove], progress=False, log_every=None, **how)
+        study.run(4, callbacks=[remove], **how)
     finally:
         ray.shutdown()
         cluster.shutdown()
@@ -396,7 +366,7 @@ def test_a_lost_node_of_ray_costs_only_what_it_worked_on(tmp_path):
 @pytest.mark.slow
 def test_a_generalist_is_waited_for_only_by_what_starts_from_it(tmp_path):
     study = open_small(tmp_path / "study", **REGIONS)
-    study.run(4, jobs=2, progress=False, log_every=None)
+    study.run(4, jobs=2)
     assert study.n_finished == 4
     assert study.space.is_whole(study.trials[0].source)
     assert study.trials[1].parent is None
@@ -409,7 +379,6 @@ def test_a_generalist_is_waited_for_only_by_what_starts_from_it(tmp_path):
         ({"jobs": 0}, "'jobs'"),
         ({"jobs": 2, "executor": "serial"}, "one task at a time"),
         ({"run_limit": 5.0}, "Give an 'executor' too"),
-        ({"jobs": 2, "worker_retries": -1}, "'worker_retries'"),
     ],
 )
 def test_wrong_keywords_are_refused(tmp_path, options, text):
@@ -423,30 +392,6 @@ def test_wrong_keywords_are_refused(tmp_path, options, text):
     assert STOP_RULES not in facts
 
 
-def test_the_time_for_one_policy_begins_with_the_first_one(quick, monkeypatch):
-    passed, paces = [0.0], []
-
-    class Watch(StopRule):
-        def reason(self, state):
-            paces.append(state.seconds_per_policy)
-
-    def take_long(*_):
-        passed[0] = 1000.0
-
-    clock = SimpleNamespace(monotonic=lambda: time.monotonic() + passed[0], sleep=time.sleep)
-    monkeypatch.setattr(loop, "time", clock)
-    monkeypatch.setattr(study_module, "measure_random_actions", take_long)
-    run_quickly(quick, rules=[Watch()])
-    assert max(pace for pace in paces if pace is not None) < 1000 / 4
-
-
-def test_an_unknown_keyword_is_refused(tmp_path):
-    with pytest.raises(TypeError, match="jbos"):
-        make_study(tmp_path / "study").run(1, jbos=2)
-    with pytest.raises(TypeError, match="batches"):
-        make_study(tmp_path / "other", batches=2)
-
-
 def test_environments_of_this_process_alone_cannot_be_sent(tmp_path):
     import gymnasium
 
@@ -458,4 +403,4 @@ def test_environments_of_this_process_alone_cannot_be_sent(tmp_path):
     space = ContextSpace(length=[0.5, 1.0])
     study = Study.open(tmp_path / "study", make, space=space, selector="predictive")
     with pytest.raises(StudyError, match="only this process has"):
-        study.run(1, jobs=2, progress=False, log_every=None)
+        study.run(1, jobs=2)

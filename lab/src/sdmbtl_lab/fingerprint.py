@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
+import ast
 import hashlib
 from collections.abc import Iterator
 from functools import cache
 from importlib.util import find_spec
 from pathlib import Path
-
-from sdmbtl.software import hash_source
 
 
 @cache
@@ -21,8 +20,20 @@ def code_fingerprint(*modules: str) -> str:
     for module in sorted(set(modules)):
         digest.update(module.encode())
         for path in _files(module):
-            digest.update(hash_source(path.read_text(encoding="utf-8")).encode())
+            digest.update(_hash_source(path.read_text(encoding="utf-8")).encode())
     return digest.hexdigest()[:16]
+
+
+def _hash_source(source: str) -> str:
+    tree = ast.parse(source)
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Module | ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef):
+            node.body = [
+                n
+                for n in node.body
+                if not (isinstance(n, ast.Expr) and isinstance(n.value, ast.Constant))
+            ]
+    return hashlib.sha256(ast.dump(tree, annotate_fields=False).encode()).hexdigest()[:16]
 
 
 def _files(module: str) -> Iterator[Path]:

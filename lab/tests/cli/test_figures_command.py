@@ -3,19 +3,13 @@
 from dataclasses import replace
 from pathlib import Path
 
-import pytest
-
 from sdmbtl_lab.benchmarks import BenchmarkResult
 
 ROOT = Path(__file__).parents[3]
 
 
-@pytest.mark.parametrize(
-    ("kind", "begins"),
-    [pytest.param("pdf", b"%PDF", marks=pytest.mark.slow), ("png", b"\x89PNG")],
-)
-def test_the_figures_of_a_data_set(command, tmp_path, kind, begins):
-    out = tmp_path / "figures"
+def test_the_figures_of_a_data_set(command, tmp_path):
+    out, kind = tmp_path / "figures", "png"
     given = ["--data", "bipedal-walker,synthetic", "--timed", 2, "--matrices", 2]
     result = command("figures", *given, "--format", kind, "-o", out)
     assert result.stderr.count("Drawn: ") == 6
@@ -29,7 +23,7 @@ def test_the_figures_of_a_data_set(command, tmp_path, kind, begins):
         f"transfer-matrices-synthetic.{kind}",
         f"transfer-matrix-bipedal-walker.{kind}",
     ]
-    assert all((out / name).read_bytes().startswith(begins) for name in drawn)
+    assert all((out / name).read_bytes().startswith(b"\x89PNG") for name in drawn)
     captions = (out / "captions.txt").read_text().splitlines()
     assert sorted(line.partition(": ")[0] for line in captions) == drawn
     numbers = {line.split(".")[0]: line.split()[-4] for line in captions}
@@ -42,7 +36,9 @@ def test_the_figures_of_a_benchmark_as_json(command, tmp_path):
     result = BenchmarkResult.load(ROOT / "results" / "real.json")
     replace(result, problems=result.problems[:2]).save(tmp_path / "real.json")
     given = [tmp_path / "real.json", "--data", "", "--format", "png", "-o", tmp_path]
-    figures = command.json("figures", *given)["figures"]
+    found = command.json("figures", *given)
+    figures = found["figures"]
+    assert found["left_out"] == ["of score-real: acrobot (choosing hardly matters)"]
     names = {"choices", "curves", "intervals", "policies-to-epsilon", "score"}
     assert {Path(figure["file"]) for figure in figures} == set(tmp_path.glob("*.png"))
     assert {path.stem for path in tmp_path.glob("*.png")} == {f"{name}-real" for name in names}

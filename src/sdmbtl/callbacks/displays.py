@@ -23,34 +23,27 @@ if TYPE_CHECKING:
 
 logger = logging.getLogger("sdmbtl")
 
+#: Seconds between two lines about the current activity.
+LOG_EVERY = 30.0
+
 
 class LineDisplay:
-    """Writes a line for each policy, and one about the current activity from time to time.
+    """Writes a line for each policy, and one about the current activity from time to time."""
 
-    Args:
-        progress: The progress of the run.
-        write: Called with each line.
-        every: Seconds between two lines about the current activity; None for none of them.
-    """
-
-    def __init__(
-        self, progress: RunProgress, write: Callable[[str], None], every: float | None
-    ) -> None:
-        self._progress, self._write, self._every = progress, write, every
+    def __init__(self, progress: RunProgress, write: Callable[[str], None]) -> None:
+        self._progress, self._write = progress, write
         self._ended = threading.Event()
         # Another thread: a long evaluation or compilation may report nothing for minutes.
         self._thread = threading.Thread(target=self._write_now_and_then, daemon=True)
 
     def __enter__(self) -> Self:
         self._write(self._progress.header())
-        if self._every is not None:
-            self._thread.start()
+        self._thread.start()
         return self
 
     def __exit__(self, *_: object) -> None:
         self._ended.set()
-        if self._thread.is_alive():
-            self._thread.join()
+        self._thread.join()
 
     def __call__(self, event: Event) -> None:
         """Write the lines of an event."""
@@ -58,45 +51,32 @@ class LineDisplay:
             self._write(printable(line))
 
     def _write_now_and_then(self) -> None:
-        while not self._ended.wait(self._every):
+        while not self._ended.wait(LOG_EVERY):
             event = self._progress.event
             which = "" if event is None else f"policy {event.trial.id}: "
-            text = f"    {which}{self._progress.activity()} · {self._progress.footer()}"
+            text = f"    {which}{self._progress.activity()} · {self._progress.pace()}"
             self._write(printable(text))
 
 
 def make_displays(
     study: Study,
     progress: bool | Literal["auto"] = "auto",
-    log_every: float | None = 30.0,
     budget: int | None = None,
     time_limit: float | None = None,
 ) -> list[Callback]:
     """Make the displays of a run: a file, lines for `logging` if set up, and a visible one.
 
-    Args:
-        study: The study that is run.
-        progress: Whether the run is shown. "auto": on a terminal by Rich, in a notebook as lines,
-            but not where `logging` shows its lines already.
-        log_every: Seconds between two lines about the current activity; None for none of them.
-        budget: Policies to be finished in all, if known.
-        time_limit: Seconds for this run, if limited.
-
-    Raises:
-        StudyError: If `progress` is something else, or `log_every` is not positive.
+    That is shown on a terminal by Rich and in a notebook as lines; with "auto" not where `logging`
+    shows its lines already.
     """
     if not isinstance(progress, bool) and progress != "auto":
         raise StudyError(
             f"'progress' must be True, False or 'auto'. Got {short_text(progress)} instead."
         )
-    if log_every is not None and not log_every > 0:
-        raise StudyError(
-            f"'log_every' must be a number of seconds above 0, or None. Got {log_every!r} instead."
-        )
     displays: list[Callback] = []
     progress_of_run = partial(RunProgress, study, budget, time_limit)
     if logger.isEnabledFor(logging.INFO):
-        displays.append(LineDisplay(progress_of_run(), logger.info, log_every))
+        displays.append(LineDisplay(progress_of_run(), logger.info))
     is_shown = progress is True or (progress == "auto" and not displays)
     displays.append(LiveFile(progress_of_run(), study.files.root))
     if not is_shown:
@@ -110,5 +90,5 @@ def make_displays(
             return [*displays, TerminalDisplay(progress_of_run(), console)]
     if progress is True or in_notebook():
         write = partial(print, file=sys.stderr, flush=True)
-        displays.append(LineDisplay(progress_of_run(), write, log_every))
+        displays.append(LineDisplay(progress_of_run(), write))
     return displays

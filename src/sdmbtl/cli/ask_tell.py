@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Mapping
 from shlex import quote
 from typing import TYPE_CHECKING, Any
@@ -16,17 +17,18 @@ from sdmbtl.cli.parsing import (
     parse_context,
     parse_seconds,
     parse_settings,
-    read_json_documents,
+    parse_text,
 )
 from sdmbtl.contexts import Source
-from sdmbtl.errors import DuplicateTellError
+from sdmbtl.errors import DuplicateTellError, LostLeaseError
+from sdmbtl.foreign import parse_json, read_text
 from sdmbtl.wording import counted, shown_context
 
 if TYPE_CHECKING:
     from sdmbtl.studies import Study
 
 #: Fields of a trial that `ask` prints; those of regions only for a region or a parent.
-_ASKED = ("id", "context", "strategy", "structure", "model", "reason", "numbers", "attributes")
+_ASKED = ("id", "context", "strategy", "structure", "model", "reason", "numbers")
 _ASKED_OF_REGIONS = ("width", "region", "parent", "steps")
 
 #: Keys of a row: everything that `ask` prints, and results.
@@ -60,8 +62,8 @@ def ask(
     Each is printed as one line of JSON: 'sdmbtl ask DIR -n 4 | jq .context'.
     It is pending until 'sdmbtl tell' reports it, for example with the same
     line plus "returns". With --lease the line has the number of the "lease";
-    results of an expired lease are kept but not counted. A line may also have
-    a "region" to train on, a "parent" to start from, and "steps".
+    results of an expired lease are refused. A line may also have a "region" to
+    train on, a "parent" to start from, and "steps".
     """
     from sdmbtl.studies import Study
 
@@ -72,21 +74,18 @@ def ask(
             "FILE.toml too. A recorded study keeps its own."
         )
     seconds = None if lease is None else parse_seconds(lease, "--lease")
-    made: dict[str, Any] = {
-        "space": space,
-        "selector": selector or "auto",
-        "selector_options": options,
-        "seed": seed or 0,
-    }
-    study = Study.open(path, wait=wait, **({} if space is None else made))
+    made: dict[str, Any] = {} if space is None else {"space": space, "selector_options": options}
+    if space is not None:
+        made |= {"selector": selector or "auto", "seed": seed or 0}
+    study = Study.open(path, wait=wait, **made)
     trials = study.ask(n, lease=seconds)
     for trial in trials:
-        hidden = () if trial.width else ("width", "region")
-        more = {key: getattr(trial, key) for key in _ASKED_OF_REGIONS if key not in hidden}
-        more["lease"] = study.lease_of(trial)
         asked = {key: getattr(trial, key) for key in _ASKED}
-        asked |= {key: value for key, value in more.items() if value is not None}
-        print_json(asked, in_one_line=True)
+        more = {key: getattr(trial, key) for key in _ASKED_OF_REGIONS}
+        if not trial.width:
+            more |= {"width": None, "region": None}
+        more["lease"] = study.lease_of(trial)
+        print_json(asked | {k: v for k, v in more.items() if v is not None}, in_one_line=True)
     if len(trials) < n:
         note(f"Only {counted(len(trials), 'context')} of {n} could be chosen: no others are left.")
 
@@ -130,22 +129,16 @@ def tell(
 
     The context is named by --id, by --context (it need not have been asked
     for), by "id" or "context" in the file, or is the only one pending. The
-    file may also have "source_return" and "attributes". A policy that is
-    forgotten covers nothing; 'tell --replace' brings it back.
+    file may also have "source_return". A policy that is forgotten covers
+    nothing; 'tell --replace' brings it back.
     """
     from sdmbtl.studies import Study
     from sdmbtl.studies.describe import status_lines
 
-    kinds = {
-        "--failed": failed,
-        "--cancelled": cancelled,
-        "--replace": replace,
-        "--forget": forget,
-        "--renew": renew,
-    }
-    chosen = [name for name, given in kinds.items() if given]
-    if len(chosen) > 1:
-        raise ArgumentError(f"{' and '.join(chosen)} exclude each other. Give one of them.")
+    if failed + cancelled + replace + forget + renew > 1:
+        raise ArgumentError(
+            "--failed, --cancelled, --replace, --forget and --renew exclude each other. Give one."
+        )
     if (row is None) != (failed or cancelled or forget or renew):
         raise ArgumentError(
             "Give either returns, as a JSON file or - for the standard input, or one of --failed, "
@@ -153,10 +146,9 @@ def tell(
         )
     if reason is not None and not (failed or replace or forget):
         raise ArgumentError("--reason belongs to --failed, --replace or --forget. Give one too.")
-    named: dict[str, Any] = {"id": number, "lease": lease}
-    named["context"] = parse_context(context) if context else None
+    names = {"id": number, "lease": lease, "context": parse_context(context or ()) or None}
+    named = {key: value for key, value in names.items() if value is not None}
     rows: list[dict[str, Any]] = [{"returns": None}] if row is None else _read_rows(row)
-    named = {key: value for key, value in named.items() if value is not None}
     if named and len(rows) > 1:
         raise ArgumentError("--id, --context and --lease name one policy. Give 'id' in each row.")
     if any(rows[0].get(key, value) != value for key, value in named.items()):
@@ -166,7 +158,7 @@ def tell(
     if renew:
         _renew_lease(study, number, lease)
         return
-    stale_before = len(study.store.stale_results())
+    late: list[LostLeaseError] = []
     for each in rows:
         policy, before = _find_policy(study, each), study.trials
         if forget:
@@ -189,22 +181,20 @@ def tell(
                 raise ArgumentError(
                     "This policy was reported before. To replace its row, give --replace."
                 ) from None
+            except LostLeaseError as error:
+                late.append(error)
+                continue
             became = f"recorded as {trial.status}."
             if any(trial is known for known in before):
-                became = "not recorded; the same was reported before, or its lease is stale."
-            elif each.get("attributes"):
-                study.annotate(trial, **each["attributes"])
+                became = "not recorded; the same was reported before."
         if not as_json:
             say(f"Policy {trial.id}, {study.space.describe(trial.source)}: {became}")
     if as_json:
         print_json(study.status())
     else:
         print_lines(*status_lines(study.snapshot())[1:])
-    if stale := len(study.store.stale_results()) - stale_before:
-        raise ArgumentError(
-            f"{counted(stale, 'result')} came after the lease had expired and the policy was given "
-            "to another asker: kept as stale, and not counted. Ask for another context."
-        )
+    if late:
+        raise late[0]
 
 
 def _renew_lease(study: Study, number: int | None, lease: int | None) -> None:
@@ -218,8 +208,17 @@ def _renew_lease(study: Study, number: int | None, lease: int | None) -> None:
 
 
 def _read_rows(name: str) -> list[dict[str, Any]]:
-    """Return the rows of a file, each as an object with "returns"."""
-    documents = read_json_documents(name)
+    """Return the rows of a file, each as an object with "returns"; "-" is the standard input."""
+    what = "The standard input" if name == "-" else f"The file {name!r}"
+    try:
+        text = sys.stdin.read() if name == "-" else read_text(name)
+    except UnicodeDecodeError:
+        raise ArgumentError(f"{what} is not text in UTF-8. Give JSON.") from None
+    try:
+        documents = [parse_json(line, what) for line in text.splitlines() if line.strip()]
+    except ValueError:  # one document in several lines
+        documents = []
+    documents = documents or [parse_text(text, what)]
     only = documents[0] if len(documents) == 1 else None
     if isinstance(only, list) and only and all(isinstance(inner, dict) for inner in only):
         documents = only
@@ -236,9 +235,8 @@ def _read_rows(name: str) -> list[dict[str, Any]]:
         for key in ("id", "lease"):
             if key in row:
                 check_int(key, row[key], low=0, error=ArgumentError)
-        for key in ("context", "attributes"):
-            if not isinstance(row.get(key, {}), dict):
-                raise ArgumentError(f"The {key!r} of a row is an object, as 'ask' printed it.")
+        if not isinstance(row.get("context", {}), dict):
+            raise ArgumentError("The 'context' of a row is an object, as 'ask' printed it.")
         rows.append(row)
     return rows
 

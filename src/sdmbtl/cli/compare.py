@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from functools import partial
+import math
 from pathlib import Path
 
 import typer
 
 from sdmbtl.cli.options import JsonOption
-from sdmbtl.cli.output import check_output, note, print_json, print_lines, write_output
+from sdmbtl.cli.output import note, plain_table, print_json, print_lines
+from sdmbtl.console import PlainConsole
 from sdmbtl.wording import counted
 
 
@@ -28,29 +29,28 @@ def compare(
     """
     from sdmbtl.studies.comparison import compare_studies
 
-    if out is not None:
-        check_output(out)
     comparison = compare_studies(paths)
     if out is not None:
         from sdmbtl.plots import save_axes
         from sdmbtl.plots.comparison_figure import draw_comparison
 
-        write_output(out, partial(save_axes, draw_comparison(comparison)))
+        save_axes(draw_comparison(comparison), out)
         note(f"Wrote {out}.")
     if as_json:
         print_json(comparison.to_dict())
         return
     measure = "Coverage" if comparison.is_share else "Mean return"
-    head = ["method", "studies", *(f"{mark:,.0f} {comparison.unit}" for mark in comparison.marks)]
-    rows = [
-        [m.name, str(len(m.curves)), *(str(m.at(mark)) for mark in comparison.marks)]
-        for m in comparison.methods
-    ]
-    widths = [max(map(len, column)) for column in zip(head, *rows, strict=True)]
-    lines = [
-        "  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip()
-        for row in (head, *rows)
-    ]
     tasks = counted(comparison.targets, "task")
-    lines = [f"{measure} of {tasks}, mean and 95 % interval over studies:", *lines]
-    print_lines(*lines, "", *comparison.verdicts())
+    print_lines(f"{measure} of {tasks}, mean and 95 % interval over studies:")
+    marks = comparison.marks
+    table = plain_table("method", "studies", *(f"{mark:,.0f} {comparison.unit}" for mark in marks))
+    for m in comparison.methods:
+        table.add_row(m.name, str(len(m.curves)), *(_estimate(*m.at(mark)) for mark in marks))
+    PlainConsole().print(table)
+    print_lines("", *comparison.verdicts())
+
+
+def _estimate(mean: float, half_width: float) -> str:
+    if math.isnan(mean):
+        return "–"
+    return f"{mean:.4g}" + ("" if math.isnan(half_width) else f" ± {half_width:.3g}")

@@ -10,28 +10,19 @@ from typing import TYPE_CHECKING, Any
 
 import typer
 
-from sdmbtl.cli.options import EnvironmentSettings, JsonOption
+from sdmbtl.cli.options import JsonOption, make_family
 from sdmbtl.cli.output import ArgumentError, print_json, say
 from sdmbtl.errors import TrainerError
 
 if TYPE_CHECKING:
     from sdmbtl.environments import EnvironmentFamily
 
-_OTHERS = """\
-any of Gymnasium's
-  sdmbtl run gym:LunarLander-v3 --space FILE.toml --option enable_wind=true
-  [dimensions.NAME] is an argument of the environment, or has the path of an
-  attribute: path = "unwrapped.model.opt.gravity[2]"
-
-your own
-  sdmbtl run module:function --space FILE.toml"""
-
 
 def environments(as_json: JsonOption = False) -> None:
     """List the environment families, their features, spaces and trainers."""
-    from sdmbtl.environments import family_names, make_family
+    from sdmbtl import environments as known
 
-    found = [_describe_family(make_family(name)) for name in family_names()]
+    found = [_describe_family(known.make_family(name)) for name in known.family_names()]
     if as_json:
         print_json(found)
         return
@@ -45,7 +36,7 @@ def environments(as_json: JsonOption = False) -> None:
                 values = f"{d['levels']} values, {d['low']:g} to {d['high']:g}"
                 say(f"    {dimension}: {values}{' (log)' if d['scale'] == 'log' else ''}")
         say()
-    say(_OTHERS)
+    say("With --space FILE.toml also gym:NAME of Gymnasium, or your own module:function.")
 
 
 def _describe_family(family: EnvironmentFamily) -> dict[str, Any]:
@@ -97,7 +88,7 @@ def trainers(
         return
     if env is None and space is not None:
         raise ArgumentError(f"--space {space} is for an environment. Give ENV after NAME.")
-    family = None if env is None else EnvironmentSettings(space=space).make_family(env)
+    family = None if env is None else make_family(env, space)
     found = list_settings(recommended_trainer() if name == AUTO else name, family, algorithm)
     if as_json:
         print_json([asdict(setting) for setting in found])

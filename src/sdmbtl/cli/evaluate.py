@@ -10,10 +10,9 @@ from typing import TYPE_CHECKING, Any
 import typer
 
 from sdmbtl.cli import options
-from sdmbtl.cli.output import ArgumentError, plain_table, print_json, print_lines, say
+from sdmbtl.cli.output import ArgumentError, print_json, print_lines, say
 from sdmbtl.cli.signals import stoppable
-from sdmbtl.console import PlainConsole
-from sdmbtl.wording import counted, coverage_text, figure, shown_context
+from sdmbtl.wording import counted, coverage_text, shown_context
 
 if TYPE_CHECKING:
     from sdmbtl.studies import Study
@@ -40,8 +39,6 @@ def evaluate(
     missing: bool = typer.Option(
         False, "--missing", help="Repetition of failed evaluations, recorded in the study."
     ),
-    eval_processes: options.EvalProcessesOption = None,
-    accept_changes: options.AcceptChangesOption = False,
     trust: options.TrustOption = False,
     as_json: options.JsonOption = False,
 ) -> None:
@@ -49,37 +46,34 @@ def evaluate(
     from sdmbtl.contexts.splits import split_contexts
     from sdmbtl.studies import Study
 
-    study = Study.open(path, accept_changes=accept_changes, trust=trust)
-    _ = study.training  # refuses a study without environments, or with changed ones
+    study = Study.open(path, trust=trust)
+    _ = study.training  # refuses a study without environments
     if missing:
         if episodes is not None or samples is not None or split or seed:
             raise ArgumentError(
                 "--missing plays the recorded episodes on the targets. Leave --episodes, "
                 "--samples, --split and --seed out."
             )
-        _evaluate_missing(study, eval_processes, as_json=as_json)
+        _evaluate_missing(study, as_json=as_json)
         return
     splits: dict[str, Any] = {}
     for name in split or ["train" if samples is None else "interpolation"]:
         splits |= split_contexts(study.space, name, samples, seed)
-    results = {}
+    results = []
     with stoppable("Interrupted; nothing was changed.") as signals:
         for name, contexts in splits.items():
             returns = study.evaluate(
                 contexts,
                 episodes=episodes,
                 seed=seed,
-                eval_processes=eval_processes,
                 progress=lambda *_: signals.check(),
             )
-            results[name] = {"split": name, "seed": seed, **_result(study, contexts, returns)}
+            results.append({"split": name, "seed": seed, **_result(study, contexts, returns)})
     if as_json:
-        listed = list(results.values())
-        print_json({"path": str(path), **({"splits": listed} if split else listed[0])})
-    elif len(results) > 1:
-        _print_splits(results)
-    else:
-        _print_split(*results.values())
+        print_json({"path": str(path), **({"splits": results} if split else results[0])})
+        return
+    for result in results:
+        _print_split(result)
 
 
 def _result(study: Study, contexts: Any, returns: Any) -> dict[str, Any]:
@@ -107,19 +101,6 @@ def _result(study: Study, contexts: Any, returns: Any) -> dict[str, Any]:
     }
 
 
-def _print_splits(results: Mapping[str, Mapping[str, Any]]) -> None:
-    """Print a row for each split."""
-    table = plain_table("split", "contexts", "mean return", "coverage", "worst tenth")
-    for name, result in results.items():
-        covered = result["covered"]
-        known = covered is not None and covered["range_known"]
-        cells = [str(result["count"]), figure(result["mean"])]
-        shares = (result["coverage"], covered["worst_tenth"]) if known else (None, None)
-        cells += ["-" if share is None else coverage_text(share) for share in shares]
-        table.add_row(name, *cells)
-    PlainConsole().print(table)
-
-
 def _print_split(result: Mapping[str, Any]) -> None:
     """Print the summary of one split, and its worst contexts."""
     from sdmbtl.studies.describe import covered_text
@@ -140,16 +121,16 @@ def _print_split(result: Mapping[str, Any]) -> None:
     if covered is not None and covered["range_known"]:
         noun = "tasks" if result["split"] == "train" else "contexts"
         lines.append(covered_text(covered["worst_tenth"], covered["within_5_percent"], noun))
-    lines += ["", "Worst contexts:"]
+    lines.append("Worst contexts:")
     worst = result["worst"]
     lines += [f"  mean return {e['mean']:.4g}: {shown_context(e['context'])}" for e in worst]
     print_lines(*lines)
 
 
-def _evaluate_missing(study: Study, eval_processes: int | None, *, as_json: bool) -> None:
+def _evaluate_missing(study: Study, *, as_json: bool) -> None:
     """Fill in missing returns and print their number."""
     with stoppable("Interrupted; returns filled in so far are kept.") as signals:
-        counts = study.evaluate_missing([lambda _: signals.check()], eval_processes=eval_processes)
+        counts = study.evaluate_missing([lambda _: signals.check()])
     if as_json:
         print_json({"path": str(study.path), **counts})
         return

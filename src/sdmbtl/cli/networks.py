@@ -11,16 +11,20 @@ from typing import TYPE_CHECKING
 import typer
 
 from sdmbtl.checks import known_name
-from sdmbtl.cli.options import AcceptChangesOption, JsonOption, StudyArgument, TrustOption
+from sdmbtl.cli.options import (
+    JsonOption,
+    PortfolioArgument,
+    StudyArgument,
+    TrustOption,
+)
 from sdmbtl.cli.output import ArgumentError, note, print_json, print_lines
-from sdmbtl.cli.portfolio import PortfolioArgument, open_portfolio
+from sdmbtl.cli.portfolio import open_portfolio
 from sdmbtl.cli.signals import StopSignals, stoppable
 from sdmbtl.transfer import share_of_range
 from sdmbtl.wording import clock, figure, level_figure
 
 if TYPE_CHECKING:
     from sdmbtl.portfolio.distillation.network import Knowledge
-    from sdmbtl.portfolio.network import NetworkRecord
     from sdmbtl.training import Report
 
 #: Seconds between two lines of progress; on a terminal there is one for each round.
@@ -49,7 +53,6 @@ def distill(
         help="Directory for the network.",
         show_default="DIR/networks of a study",
     ),
-    accept_changes: AcceptChangesOption = False,
     trust: TrustOption = False,
     as_json: JsonOption = False,
 ) -> None:
@@ -67,18 +70,17 @@ def distill(
     with stoppable("Interrupted. The same command continues.") as signals:
         progress = StepProgress(signals, quiet=as_json)
         if has_database(path):
-            study = Study.open(path, accept_changes=accept_changes, trust=trust)
-            _ = study.training  # refuses changed environments
+            study = Study.open(path, trust=trust)
             file = distill_study(study, knowledge, steps, out, progress)
             return_range = study.return_range
         else:
+            found, trusted = open_portfolio(path, trust=trust)
             if out is None:
                 raise ArgumentError(
                     f"{str(path)!r} is not a study. Give a directory for the network: --out DIR"
                 )
             from sdmbtl.portfolio.distillation import Distiller, distill_to_file
 
-            found, trusted = open_portfolio(path, trust=trust)
             file = network_path(out, context)
             family = found.make_family("pass --trust.", trust=trusted)
             distiller = Distiller(found, family, knowledge)
@@ -86,11 +88,20 @@ def distill(
             return_range = found.return_range
     record = read_record(file)
     assert record is not None  # noqa: S101 (it was just written)
+    coverage = share_of_range(record.mean_return, return_range)
     if as_json:
-        coverage = share_of_range(record.mean_return, return_range)
         print_json({"file": str(file), "coverage": coverage, **asdict(record)})
         return
-    print_lines(*_result(record, return_range, file), hanging=2)
+    own = level_figure(record.mean_return, coverage)
+    teacher = share_of_range(record.portfolio_return, return_range)
+    portfolio = level_figure(record.portfolio_return, teacher)
+    lines = [f"✓ one network, context {record.context}: {own}, portfolio {portfolio}"]
+    if return_range is not None:
+        error = record.standard_error / (return_range[1] - return_range[0])
+        lines.append(f"  Standard error of the difference: {100 * error:.1f} points.")
+    played = f"{record.steps:,} steps, and {record.evaluation_steps:,} to measure it"
+    lines += [f"  {played}", f"  Written to {file}; in Python: load_policy({str(file)!r})"]
+    print_lines(*lines, hanging=2)
 
 
 def baseline(
@@ -100,7 +111,6 @@ def baseline(
         metavar="hidden|told",
         help="told: the policy sees the context. hidden: it does not.",
     ),
-    accept_changes: AcceptChangesOption = False,
     trust: TrustOption = False,
     as_json: JsonOption = False,
 ) -> None:
@@ -114,12 +124,11 @@ def baseline(
 
     knowledge = _check_context(context)
     with stoppable("Interrupted. The same command continues.") as signals:
-        study = Study.open(path, accept_changes=accept_changes, trust=trust)
+        study = Study.open(path, trust=trust)
         made = study.baseline(knowledge, progress=StepProgress(signals, quiet=as_json))
     if as_json:
-        levels = {"coverage": made.mean_return, "study_coverage": made.study_return}
-        shares = {name: study.share(level) for name, level in levels.items()}
-        print_json({"path": str(path), **shares, **asdict(made)})
+        own, ours = study.share(made.mean_return), study.share(made.study_return)
+        print_json({"path": str(path), "coverage": own, "study_coverage": ours, **asdict(made)})
         return
     print_lines(f"✓ {baseline_line(study.snapshot(), made)}", hanging=2)
 
@@ -130,23 +139,6 @@ def _check_context(context: str) -> Knowledge:
 
     known_name("--context", context, CONTEXTS, error=ArgumentError)
     return "hidden" if context == "hidden" else "told"
-
-
-def _result(
-    record: NetworkRecord, return_range: tuple[float, float] | None, file: Path
-) -> list[str]:
-    """Print the coverage of the network."""
-    own, portfolio = (
-        level_figure(mean, share_of_range(mean, return_range))
-        for mean in (record.mean_return, record.portfolio_return)
-    )
-    lines = [f"✓ one network, context {record.context}: {own}, portfolio {portfolio}"]
-    if return_range is not None:
-        error = record.standard_error / (return_range[1] - return_range[0])
-        lines.append(f"  Standard error of the difference: {100 * error:.1f} points.")
-    played = f"{record.steps:,} steps, and {record.evaluation_steps:,} to measure it"
-    lines += [f"  {played}", f"  Written to {file}; in Python: load_policy({str(file)!r})"]
-    return lines
 
 
 class StepProgress:
@@ -166,6 +158,5 @@ class StepProgress:
         if report.stage == "compiling":
             note("compiling (once, 5–30 s)")
             return
-        word = "continues at " if report.stage == "continued" else ""
-        done = f"{word}{report.steps:,} of {report.total_steps:,} steps"
+        done = f"{report.steps:,} of {report.total_steps:,} steps"
         note(f"{done} · return {figure(report.mean_return)} · {clock(now - self._begun)} elapsed")

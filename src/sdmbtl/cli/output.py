@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import errno
 import json
 import os
 import re
@@ -10,11 +9,10 @@ import sqlite3
 import sys
 import textwrap
 import warnings
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager, redirect_stdout
 from enum import Enum
 from pathlib import Path
-from tempfile import TemporaryDirectory
 from typing import Any, NoReturn
 
 import typer
@@ -26,7 +24,6 @@ from typer.core import TyperCommand, TyperGroup
 from sdmbtl.checks import short_text
 from sdmbtl.console import PlainConsole
 from sdmbtl.errors import BusyError, SdmbtlError
-from sdmbtl.files import write_atomically
 from sdmbtl.json_data import as_json
 from sdmbtl.wording import printable
 
@@ -35,10 +32,6 @@ INTERRUPTED = 130
 
 #: Exit status if another process is at work: the same command succeeds later (EX_TEMPFAIL).
 TRY_AGAIN = 75
-
-#: Files by which directories of studies and portfolios are known, and files that are theirs.
-_MARKS = ("study.db", "study.backup.db", "portfolio.json")
-_STUDY_FILES = re.compile(r"study\..*|portfolio\.json|.*\.(safetensors|npz|lock)")
 
 
 class ArgumentError(SdmbtlError, ValueError):
@@ -75,8 +68,6 @@ class FriendlyErrorGroup(TyperGroup):
             fail(f"{where}{error.strerror}.")
         except sqlite3.Error as error:
             fail(f"The study's database cannot be used: {error}. Check who may read and write it.")
-        except MemoryError as error:
-            fail(f"There is not enough memory ({error}). Ask for less.")
         except KeyboardInterrupt:
             note("Interrupted.")
             raise typer.Exit(INTERRUPTED) from None
@@ -185,15 +176,16 @@ def print_lines(*lines: str, hanging: int = 0, console: Console | None = None) -
 
 @contextmanager
 def warnings_as_notes() -> Iterator[None]:
-    """Show warnings of the package as notes, without lines of code."""
-    with warnings.catch_warnings(record=True) as caught:
+    """Show warnings of the package as notes, without lines of code, and no others."""
+
+    def show(message: Warning | str, category: type[Warning], *_: object, **__: object) -> None:
+        if issubclass(category, UserWarning):
+            note(f"Note: {message}")
+
+    with warnings.catch_warnings():
         warnings.simplefilter("always", UserWarning)
-        try:
-            yield
-        finally:
-            for warning in caught:
-                if issubclass(warning.category, UserWarning):
-                    note(f"Note: {warning.message}")
+        warnings.showwarning = show
+        yield
 
 
 @contextmanager
@@ -225,56 +217,3 @@ def plain_table(*columns: str) -> Table:
     for place, name in enumerate(columns):
         table.add_column(Text(name), justify="right" if place else "left", no_wrap=True)
     return table
-
-
-# -- files -----------------------------------------------------------------------------------------
-
-
-def write_output(path: Path, write: Callable[[Path], object]) -> None:
-    """Write a file that the user named: completely, or not at all.
-
-    Devices, pipes and links, such as /dev/stdout, are written into and never replaced.
-
-    Args:
-        path: The file.
-        write: Writes the content to another path of the same name, which it is given.
-
-    Raises:
-        ArgumentError: If it is a file of a study or of a portfolio.
-        OSError: If it cannot be written; it names the path as the user gave it.
-    """
-    check_output(path)
-    with TemporaryDirectory() as folder:
-        made = Path(folder) / path.name
-        write(made)
-        content = made.read_bytes()
-    try:
-        if path.is_symlink() or (path.exists() and not path.is_file()):
-            with path.open("wb") as file:
-                file.write(content)
-        else:
-            write_atomically(path, content)
-    except OSError as error:
-        raise OSError(error.errno, error.strerror, str(path)) from None
-
-
-def check_output(path: Path) -> None:
-    """Refuse a path that cannot be written, before work is done for it.
-
-    Raises:
-        ArgumentError: If it is a file of a study or of a portfolio.
-        OSError: If it is a directory, or there is no directory for it.
-    """
-    if path.is_dir():
-        raise OSError(errno.EISDIR, os.strerror(errno.EISDIR), str(path))
-    place = path.resolve()
-    if not place.parent.is_dir():
-        raise OSError(errno.ENOENT, os.strerror(errno.ENOENT), str(path))
-    holds_study = any(
-        (folder / name).exists() for folder in list(place.parents)[:2] for name in _MARKS
-    )
-    if holds_study and _STUDY_FILES.fullmatch(place.name):
-        raise ArgumentError(
-            f"{str(path)!r} is a file of a study or a portfolio and is not replaced. "
-            "Choose another file."
-        )

@@ -4,13 +4,12 @@ from __future__ import annotations
 
 import math
 import re
-import sys
 from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any
 
 from sdmbtl.checks import short_text
 from sdmbtl.cli.output import ArgumentError, note
-from sdmbtl.foreign import parse_json, read_text
+from sdmbtl.foreign import parse_json
 from sdmbtl.wording import shown_context
 
 if TYPE_CHECKING:
@@ -69,7 +68,7 @@ def parse_context(given: Iterable[str]) -> dict[str, Any]:
     found: dict[str, Any] = {}
     for text in given:
         if text.lstrip().startswith("{"):
-            more = _parsed(text, "The JSON of --context")
+            more = parse_text(text, "The JSON of --context")
         else:
             more = parse_settings(re.split(r"[\s,]+", text.strip()), "--context")
         twice = sorted(found.keys() & more.keys())
@@ -101,30 +100,12 @@ def match_shown_target(given: dict[str, Any], space: ContextSpace) -> dict[str, 
     return target if shown_context(ordered) == shown_context(target) else given
 
 
-def directory_name(env: str) -> str:
-    """Return the default name of the directory for an environment."""
-    return re.sub(r"[:/]", "-", env.lower())
-
-
-def read_json_documents(name: str) -> list[Any]:
-    """Return the JSON documents of a file, one a line or one in all; "-" is standard input.
+def parse_text(text: str, what: str) -> Any:
+    """Return the value of a JSON text.
 
     Raises:
-        ArgumentError: If it has none.
+        ArgumentError: If it is none.
     """
-    what = "The standard input" if name == "-" else f"The file {name!r}"
-    try:
-        text = sys.stdin.read() if name == "-" else read_text(name)
-    except UnicodeDecodeError:
-        raise ArgumentError(f"{what} is not text in UTF-8. Give JSON.") from None
-    lines = [line for line in text.splitlines() if line.strip()]
-    try:
-        return [parse_json(line, what) for line in lines] or [_parsed(text, what)]
-    except ValueError:
-        return [_parsed(text, what)]  # one document in several lines
-
-
-def _parsed(text: str, what: str) -> Any:
     try:
         return parse_json(text, what)
     except ValueError as error:

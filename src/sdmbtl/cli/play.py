@@ -11,17 +11,10 @@ from typing import TYPE_CHECKING
 
 import typer
 
-from sdmbtl.cli.options import ContextOption, JsonOption, TrustOption
-from sdmbtl.cli.output import (
-    ArgumentError,
-    check_output,
-    print_json,
-    say,
-    warnings_as_notes,
-    write_output,
-)
+from sdmbtl.cli.options import ContextOption, JsonOption, PortfolioArgument, TrustOption
+from sdmbtl.cli.output import ArgumentError, print_json, say, warnings_as_notes
 from sdmbtl.cli.parsing import complete_context
-from sdmbtl.cli.portfolio import PortfolioArgument, open_portfolio
+from sdmbtl.cli.portfolio import open_portfolio
 from sdmbtl.wording import counted, shown_context
 
 if TYPE_CHECKING:
@@ -57,7 +50,6 @@ def play(
     from sdmbtl.contexts.regions import is_whole
     from sdmbtl.plots.animation import film_episode, film_side_by_side, save_animation
 
-    check_output(out)
     with warnings_as_notes():
         found, trust = open_portfolio(path, trust=trust)
     given = complete_context(context or (), found.space)
@@ -68,11 +60,6 @@ def play(
     if policy is None:
         whole = [m.id for m in found if m.policy and is_whole(found.space, m.source)]
         policy = list(dict.fromkeys([*whole[-1:], found.choose(where).policy]))
-    if found.family is None:
-        raise ArgumentError(
-            f"The policies in {str(path)!r} have no environment that could be filmed: they were "
-            "trained elsewhere. 'sdmbtl play' needs a study of 'sdmbtl run'."
-        )
     family = found.make_family("--trust.", trust=trust)
     titles = {n: f"policy {n}, trained on {found.trained_on(n)}" for n in policy}
     returns: dict[int, float] = {}
@@ -86,20 +73,16 @@ def play(
     with closing(family.build(dict(family.defaults), None)) as env:
         fps = float(env.metadata.get("render_fps") or DEFAULT_FPS) / EVERY
     caption = f"{family.name} with {shown_context(where)}, seed {seed}"
-    counts: list[int] = []
-    write_output(
-        out,
-        lambda file: counts.append(save_animation(film_side_by_side(films, caption), file, fps)),
-    )
+    pictures = save_animation(film_side_by_side(films, caption), out, fps)
     if as_json:
         played = [{"policy": number, "return": total} for number, total in returns.items()]
         about = {"context": where, "seed": seed, "played": played}
-        print_json({**about, "file": str(out), "pictures": counts[0]})
+        print_json({**about, "file": str(out), "pictures": pictures})
         return
     say(caption)
     for number, total in returns.items():
         say(f"{titles[number]}: return {total:.4g}")
-    say(f"{counted(counts[0], 'picture')} in {out}")
+    say(f"{counted(pictures, 'picture')} in {out}")
 
 
 def _thin_out(

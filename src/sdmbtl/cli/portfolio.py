@@ -3,30 +3,18 @@
 from __future__ import annotations
 
 from dataclasses import asdict
-from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING
 
 import typer
 
-from sdmbtl.cli.options import ContextOption, JsonOption, TrustOption
-from sdmbtl.cli.output import (
-    ArgumentError,
-    check_output,
-    print_json,
-    print_lines,
-    warnings_as_notes,
-    write_output,
-)
+from sdmbtl.cli.options import ContextOption, JsonOption, PortfolioArgument, TrustOption
+from sdmbtl.cli.output import print_json, print_lines, warnings_as_notes
 from sdmbtl.cli.parsing import complete_context
 from sdmbtl.errors import PortfolioError
 
 if TYPE_CHECKING:
     from sdmbtl.portfolio import Portfolio
-
-PortfolioArgument = Annotated[
-    Path, typer.Argument(metavar="DIR", help="Directory of a study or of an exported portfolio.")
-]
 
 
 def portfolio(
@@ -54,15 +42,8 @@ def portfolio(
     are in the middle of the space. Policies that were trained elsewhere can be
     chosen too, but their files are not here.
     """
-    if picture is not None:
-        check_output(picture)
     with warnings_as_notes():
         found, _ = open_portfolio(path, trust=trust)
-    if smallest and found.return_range is None:
-        raise ArgumentError(
-            f"--smallest {smallest:g} is a share of the range of returns, which is not known. Give "
-            "0, or make a study whose space file has [returns] with min and max."
-        )
     if smallest is not None:
         found = found.smallest(smallest)
     choice = None
@@ -73,7 +54,7 @@ def portfolio(
     if picture is not None:
         from sdmbtl.plots import portfolio_figure, save_axes
 
-        write_output(picture, partial(save_axes, portfolio_figure(found).axes[0]))
+        save_axes(portfolio_figure(found).axes[0], picture)
     if as_json:
         print_json(
             {

@@ -10,8 +10,9 @@ from typing import TYPE_CHECKING
 import typer
 
 from sdmbtl.cli.options import JsonOption, StudyArgument
-from sdmbtl.cli.output import ArgumentError, note, print_json, say, write_output
+from sdmbtl.cli.output import ArgumentError, note, print_json, say
 from sdmbtl.cli.signals import StopSignals
+from sdmbtl.files import write_atomically
 
 if TYPE_CHECKING:
     from sdmbtl.studies import Study
@@ -42,6 +43,9 @@ def report(
     from sdmbtl.report import make_page, study_data
     from sdmbtl.studies import Study
 
+    file = out or path / "report.html"
+    if file.suffix != ".html":
+        raise ArgumentError(f"The name of a page must end with .html. Got {file.name!r} instead.")
     study = Study.open(path)
     if live:
         if out is not None or as_json:
@@ -49,8 +53,7 @@ def report(
         _serve(study, port, open_=open_)
     made = datetime.now(UTC).strftime("%Y-%m-%d %H:%M UTC")
     content = make_page(study_data(study), made=made).encode()
-    file = out or path / "report.html"
-    write_output(file, lambda place: place.write_bytes(content))
+    write_atomically(file, content)
     if as_json:
         print_json({"path": str(path), "report": str(file), "bytes": len(content)})
     else:
@@ -72,7 +75,7 @@ def _serve(study: Study, port: int, *, open_: bool) -> None:
             f"Port {port} cannot be used: {error.strerror}. Leave --port out for a free one."
         ) from None
     signals = StopSignals()
-    with server, signals.ending_with(lambda: "Stopped the live page."):
+    with server, signals.ending_with("Stopped the live page."):
         say(f"{study.path} is shown at {server.url} (Ctrl-C ends it)")
         if open_:
             webbrowser.open(server.url)

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import os
 import signal
-import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from types import FrameType
 
@@ -46,7 +45,7 @@ class StopSignals:
                 signal.signal(number, self._receive)
 
     @contextmanager
-    def ending_with(self, message: Callable[[], str]) -> Iterator[None]:
+    def ending_with(self, message: str) -> Iterator[None]:
         """End the command after SIGINT or SIGTERM, saying what is kept and how to continue.
 
         A signal that is ignored, as under nohup, stays so.
@@ -54,9 +53,6 @@ class StopSignals:
         Raises:
             typer.Exit: With the exit status of a program that this signal ended.
         """
-        if threading.current_thread() is not threading.main_thread():
-            yield  # only the main thread may have handlers
-            return
         before = {
             number: signal.signal(number, self._receive)
             for number in (signal.SIGINT, signal.SIGTERM)
@@ -72,7 +68,7 @@ class StopSignals:
         finally:
             for number, handler in before.items():
                 signal.signal(number, handler)
-        note(message())
+        note(message)
         raise typer.Exit(status)
 
     def _receive(self, number: int, frame: FrameType | None) -> None:
@@ -91,5 +87,5 @@ class StopSignals:
 def stoppable(message: str) -> Iterator[StopSignals]:
     """End a command at a signal, with a message; show warnings and what is printed as notes."""
     signals = StopSignals()
-    with signals.ending_with(lambda: message), warnings_as_notes(), prints_as_notes():
+    with signals.ending_with(message), warnings_as_notes(), prints_as_notes():
         yield signals

@@ -64,25 +64,25 @@ class FactoryFamily(EnvironmentFamily):
     ) -> None:
         known_name("built_for", built_for, get_args(BuiltFor), error=FamilyError)
         self.built_for = built_for
-        self._factory: EnvironmentFactory
+        self.factory: EnvironmentFactory
         if isinstance(factory, str):
             self.name = factory
-            self._factory = import_by_name(
+            self.factory = import_by_name(
                 factory, "factory", example="my_envs:make", error=FamilyError
             )
         else:
-            self.name, self._factory = _importable_name(factory), factory
+            self.name, self.factory = _importable_name(factory), factory
         try:
-            parameters = inspect.signature(self._factory).parameters
+            parameters = inspect.signature(self.factory).parameters
             if parameters:
-                inspect.signature(self._factory).bind({})
+                inspect.signature(self.factory).bind({})
         except (TypeError, ValueError) as error:
             raise FamilyError(
                 "A factory takes one argument, the context as a dict: def make(context). "
                 f"{self.name!r} does not: {error}."
             ) from None
         self._takes_render_mode = "render_mode" in parameters
-        self._functions = None if parameters else _make_functions(self._factory, self.name)
+        self._functions = None if parameters else _make_functions(self.factory, self.name)
         if self._functions is not None:
             self.defaults = self._functions.defaults
         else:
@@ -103,7 +103,7 @@ class FactoryFamily(EnvironmentFamily):
             return GymnasiumView(self._functions, context)
         arguments = {"render_mode": render_mode} if self._takes_render_mode else {}
         try:
-            env: Any = self._factory(context, **arguments)
+            env: Any = self.factory(context, **arguments)
         except Exception as error:
             raise FamilyError(
                 f"{self.name!r} failed for the context {context}: {describe_failure(error)}"
@@ -117,10 +117,6 @@ class FactoryFamily(EnvironmentFamily):
     def functional(self) -> FunctionalEnvironment | None:
         """Return the functions of a factory without arguments."""
         return self._functions
-
-    def made_by(self) -> object:
-        """The factory."""
-        return self._factory
 
     def options(self) -> dict[str, Any]:
         """Return `built_for`, if it is not the usual one."""

@@ -25,7 +25,6 @@ from sdmbtl.environments.contextual import ContextualEnv
 from sdmbtl.errors import ContextError, FamilyError
 
 if TYPE_CHECKING:
-    from sdmbtl.environments.env_batch import EnvBatch
     from sdmbtl.environments.functional import FunctionalEnvironment
     from sdmbtl.training.vector_env import VectorEnv
 
@@ -96,15 +95,6 @@ class EnvironmentFamily(ABC):
         """
         return None
 
-    def make_env_batch(self, size: int) -> EnvBatch | None:
-        """Make slots for this many environments with one agent each, if the family has that.
-
-        The trainer "ppo" and evaluations then step these instead of what `build` makes, which
-        must behave alike.
-        """
-        del size
-        return None
-
     def use_of(self, env: object) -> BuiltFor:
         """Return the use of an environment that was built: see `built_for`."""
         inner = env.unwrapped if isinstance(env, gymnasium.Env) else env
@@ -141,14 +131,6 @@ class EnvironmentFamily(ABC):
     def describe_feature(self, name: str) -> str:
         """Describe the part of the environment that a feature is."""
         return f"the feature {name!r} of {self.name}"
-
-    def made_by(self) -> object:
-        """Return the class or function whose code makes the environments."""
-        return type(self)
-
-    def data_fingerprints(self) -> dict[str, str]:
-        """Return a hash of each file that the options name, for studies to notice edits."""
-        return {}
 
     def settings(self) -> dict[str, Any]:
         """Describe the family as JSON data: `make_family(name, **options)` makes it again."""

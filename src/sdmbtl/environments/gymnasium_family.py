@@ -19,7 +19,6 @@ from sdmbtl.environments.registered import (
     constructor_arguments,
     find_registered,
     is_registered_everywhere,
-    load_creator,
     make_registered,
     update_constants_of_mujoco,
 )
@@ -123,10 +122,6 @@ class GymnasiumFamily(EnvironmentFamily):
         """True if other processes find it by its name, and not only the one that registered it."""
         has_module = ":" in self.name.removeprefix(PREFIX)
         return has_module or is_registered_everywhere(self._spec)
-
-    def made_by(self) -> object:
-        """Return the class or function that makes the environments."""
-        return load_creator(self._spec)
 
     # -- inside ------------------------------------------------------------------------------
 

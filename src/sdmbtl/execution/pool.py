@@ -134,7 +134,7 @@ class WorkerPool(Executor):
     def _start(self, is_wanted: Callable[[], bool] = lambda: True) -> Worker:
         with self._lock:
             if self._is_ended:
-                raise WorkerLostError("The executor was shut down.", "killed")
+                raise WorkerLostError("The executor was shut down.")
             worker = self._make_worker()
             self._pool.add(worker)
         try:
@@ -155,6 +155,5 @@ def out_of_time(limit: float) -> WorkerLostError:
     """Return the error of a task that took longer than it may."""
     return WorkerLostError(
         f"The run did not end within {duration(limit)} and was stopped: it hangs, or needs a "
-        "higher limit (run_limit, --executor-option time_limit=SECONDS).",
-        "time",
+        "higher limit (run_limit, --executor-option time_limit=SECONDS)."
     )

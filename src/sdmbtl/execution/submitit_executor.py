@@ -101,7 +101,7 @@ class _JobWorker(Worker):
         del on_report
         with _submission, environment_variables(worker_environment()):
             if self._killed.is_set():
-                raise WorkerLostError("The job was cancelled.", "killed")
+                raise WorkerLostError("The job was cancelled.")
             try:
                 self._job = job = self._jobs.submit(run_job, call)
             except (OSError, FailedSubmissionError, CalledProcessError) as error:
@@ -111,7 +111,7 @@ class _JobWorker(Worker):
                 ) from None
         while not job.done():
             if self._killed.wait(self.look_every):
-                raise WorkerLostError("The job was cancelled.", "killed")
+                raise WorkerLostError("The job was cancelled.")
         return _take_result(job)
 
     def kill(self) -> None:
@@ -135,8 +135,7 @@ def _take_result(job: Job[Answer]) -> Answer:
     except UncompletedJobError as error:
         lines = str(error).strip().splitlines() or [""]
         raise WorkerLostError(
-            f"Job {job.job_id} was lost (state: {job.state}): {lines[0][:300]} See {paths.stderr}",
-            "crashed",
+            f"Job {job.job_id} was lost (state: {job.state}): {lines[0][:300]} See {paths.stderr}"
         ) from None
     else:
         used += [paths.stdout, paths.stderr]

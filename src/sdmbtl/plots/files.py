@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from sdmbtl.errors import FigureError
 from sdmbtl.files import write_atomically
-from sdmbtl.palette import BLACK, GREY, text_colour
+from sdmbtl.palette import BLACK, text_colour
 from sdmbtl.software import in_notebook
 from sdmbtl.wording import counted, coverage_text
 
@@ -113,9 +113,3 @@ def draw_levels(
         covered = counted(len(levels), "policy covers", "policies cover")
         axes.set_title(f"{covered} {coverage_text(levels[-1])}")
     plain(axes)
-
-
-def draw_level(axes: Axes, level: float, name: str) -> None:
-    """Draw a level to compare with, its name at the right below it."""
-    axes.axhline(level, color=GREY, lw=1, ls=":")
-    axes.text(0.99, level, name, transform=axes.get_yaxis_transform(), ha="right", va="top", size=8)

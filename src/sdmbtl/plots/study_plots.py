@@ -5,7 +5,7 @@ Everything is drawn on new figures, never through pyplot: nothing global is chan
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 from matplotlib.axes import Axes
@@ -13,8 +13,8 @@ from numpy.typing import NDArray
 
 from sdmbtl.checks import known_name
 from sdmbtl.errors import StudyError
-from sdmbtl.palette import BLACK, COLOURS, MAP, policy_colour
-from sdmbtl.plots.files import draw_level, draw_levels, label_ends, new_figure, plain
+from sdmbtl.palette import BLACK, COLOURS, GREY, policy_colour
+from sdmbtl.plots.files import draw_levels, label_ends, new_figure, plain
 from sdmbtl.plots.space_map import SpaceMap, draw_star
 
 if TYPE_CHECKING:
@@ -58,7 +58,9 @@ class StudyPlots:
         single = snapshot.best_single
         if single is not None and len(policies) > 1:
             level = single.performance if single.coverage is None else 100 * single.coverage
-            draw_level(axes, level, f"best single policy ({single.id})")
+            axes.axhline(level, color=GREY, lw=1, ls=":")
+            name, at = f"best single policy ({single.id})", axes.get_yaxis_transform()
+            axes.text(0.99, level, name, transform=at, ha="right", va="top", size=8)
         return axes
 
     def curves(self, ax: Axes | None = None) -> Axes:
@@ -86,31 +88,6 @@ class StudyPlots:
         axes.set_xlabel("environment steps")
         axes.set_ylabel("mean return where it is trained")
         return plain(axes)
-
-    def rows(self, ax: Axes | None = None) -> Axes:
-        """Draw every policy on every target, by the best return on each, as a heat map.
-
-        Args:
-            ax: Where to draw; on a new figure if left out.
-
-        Raises:
-            StudyError: If no policy is finished.
-        """
-        self._finished()
-        returns = self._study.selector.expected_returns
-        columns = np.argsort(returns.max(axis=0), kind="stable")
-        axes = _axes(ax)
-        low, high = self._study.return_range or (None, None)
-        shown = returns[:, columns]
-        look: dict[str, Any] = {"aspect": "auto", "interpolation": "nearest"}
-        image = axes.imshow(shown, cmap=MAP, vmin=low, vmax=high, **look)
-        ids = [str(trial.id) for trial in self._study.trials if trial.row is not None]
-        named = np.unique(np.linspace(0, len(ids) - 1, min(len(ids), 20)).round().astype(int))
-        axes.set_yticks(named, [ids[i] for i in named])
-        axes.set_ylabel("policy")
-        axes.set_xlabel("tasks, from the lowest best return to the highest")
-        axes.figure.colorbar(image, ax=axes, label="return")
-        return axes
 
     def map(
         self,

@@ -90,15 +90,16 @@ class MlpPolicy(Policy):
         self._flat: Callable[[Any], NDArray[np.float32]] = _as_floats
         self._actions: Callable[[NDArray[np.float32]], Any] = self._plain_actions
         if observation_space is not None or action_space is not None:
-            from sdmbtl.environments.flattening import FlatActions, FlatObservations
+            from sdmbtl.environments.flattening import FlatObservations
+            from sdmbtl.policies.action_code import ActionCode
 
             sizes = self.observation_size, outputs
             if observation_space is not None:
                 flat = FlatObservations(observation_space)
                 self._flat, sizes = flat, (flat.size, sizes[1])
             if action_space is not None:
-                actions = FlatActions(action_space)
-                self._actions, sizes = actions.best, (sizes[0], actions.n_outputs)
+                actions = ActionCode(action_space)
+                self._actions, sizes = actions.best, (sizes[0], actions.size)
             n_coordinates = self.observation_size - sizes[0]  # which are those of the context
             if (n_coordinates and not sees_context) or n_coordinates < 0 or sizes[1] != outputs:
                 raise PolicyError(

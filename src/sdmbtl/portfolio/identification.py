@@ -82,7 +82,7 @@ class Identification:
             PortfolioError: If there is no such policy, or the return is not a finite number.
         """
         played = check_float("episode_return", episode_return, error=PortfolioError)
-        place = self.portfolio.place(policy)
+        place = self.portfolio.places[self.portfolio[policy].id]
         weights = self.weights * self._likelihoods(place, played)
         self.weights = weights / weights.sum()
         self.episodes.append((policy, played))

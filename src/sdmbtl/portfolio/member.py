@@ -97,13 +97,7 @@ def checked_member(member: Member, space: ContextSpace) -> Member:
             f"The context of policy {number} must be the centre of its source, "
             f"{list(source.center)}. Got {shown_context(space.context(vector))} instead."
         )
-    try:
-        returns = np.array(member.returns, dtype=np.float64)
-    except (TypeError, ValueError):
-        raise PortfolioError(
-            f"The returns of policy {number} must be numbers, the same number for each target. "
-            f"Got {short_text(member.returns)} instead."
-        ) from None
+    returns = np.array(member.returns, dtype=np.float64)
     if returns.ndim != 2 or len(returns) != len(space):
         raise PortfolioError(
             f"The returns of policy {number} must have shape ({len(space)}, episodes), NaN where "

@@ -7,7 +7,6 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
-from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
@@ -20,13 +19,13 @@ from sdmbtl.contexts.targets import SAME_CONTEXT
 from sdmbtl.contexts.weights import weighted_mean
 from sdmbtl.errors import PortfolioError
 from sdmbtl.policies import Policy
-from sdmbtl.portfolio import hub, storage
+from sdmbtl.portfolio import storage
 from sdmbtl.portfolio.identification import Identification, nearness
 from sdmbtl.portfolio.member import Actor, ContextPolicy, Member, checked_member
 from sdmbtl.selectors.choice import tie_margin
 from sdmbtl.transfer import ReturnModel, mean_of, mean_over_episodes, share_of_range
 from sdmbtl.trust import refuse_untrusted
-from sdmbtl.wording import counted, coverage_text, figure, html_lines, html_table
+from sdmbtl.wording import counted, coverage_text, html_lines
 
 if TYPE_CHECKING:
     from sdmbtl.environments import ContextualEnv, EnvironmentFamily
@@ -36,8 +35,6 @@ if TYPE_CHECKING:
 
 #: Share of the returns to be expected that an interval holds.
 CONFIDENCE = 0.95
-#: Contexts whose choice is remembered.
-MOST_REMEMBERED = 4096
 #: Differences between episodes on the same target that show their variance.
 FEWEST_DEGREES = 16
 
@@ -93,25 +90,21 @@ class Portfolio:
     ) -> None:
         self.space = space
         self.family = None if family is None else dict(family)
-        if self.family is not None and set(self.family) != {"name", "options"}:
-            raise PortfolioError(
-                "The family of a portfolio has 'name' and 'options', as family.settings() gives "
-                f"it. Got {short_text(family)} instead."
-            )
         self.return_range: tuple[float, float] | None = None
         if return_range is not None:
             self.return_range = check_return_range(return_range, error=PortfolioError)
         checked = sorted((checked_member(m, space) for m in members), key=lambda m: m.id)
         if not checked:
             raise PortfolioError("A portfolio needs at least one policy. Got none.")
-        self._by_id = {member.id: member for member in checked}
-        if len(self._by_id) < len(checked):
+        self.members = tuple(checked)
+        #: Place of each member in `members`, by its id.
+        self.places = {member.id: place for place, member in enumerate(checked)}
+        if len(self.places) < len(checked):
             ids = [member.id for member in checked]
             raise PortfolioError(f"Policies need different ids. Got {ids}. Number them again.")
-        self.members: tuple[Member, ...] = tuple(checked)
-        self._chosen: dict[bytes, int] = {}
-        place: dict[int | None, int] = {m.id: number for number, m in enumerate(checked)}
-        parents = [place.get(m.source.parent, -1) for m in checked]
+        parents = [
+            -1 if (p := m.source.parent) is None else self.places.get(p, -1) for m in checked
+        ]
         self.model = ReturnModel(
             space,
             parents,
@@ -130,27 +123,21 @@ class Portfolio:
         return iter(self.members)
 
     def __getitem__(self, member: int) -> Member:
-        if member not in self._by_id:
+        if member not in self.places:
             raise PortfolioError(
-                f"There is no policy {member!r}; there are {', '.join(map(str, self._by_id))}."
+                f"There is no policy {member!r}; there are {', '.join(map(str, self.places))}."
             )
-        return self._by_id[member]
-
-    def place(self, member: int) -> int:
-        """Return the place of a member in `members`."""
-        return self.members.index(self[member])
+        return self.members[self.places[member]]
 
     # -- choosing ------------------------------------------------------------------------
 
     def choose(
         self, context: ContextLike | None = None, *, weights: ArrayLike | None = None
     ) -> Choice:
-        """Choose the member that acts in a context, or where the context is not known.
+        """Choose the member with the highest expected return, of equals the one with the lowest id.
 
-        It is the one with the highest expected return, of equals the one with the lowest id. A
-        Gaussian process expects it from the episodes of all members on all targets (see
+        A Gaussian process expects it from the episodes of all members on all targets (see
         `sdmbtl.transfer.ReturnModel`), so the best of several noisy means is not taken at its word.
-
         The uncertainty is its standard deviation, and the distance beyond the targets: one length
         of the box may change the return by its whole range.
 
@@ -172,16 +159,19 @@ class Portfolio:
         target = self.space.find(vector)
         inside = vector in self.space
         unit = self.space.to_unit(vector) if target is None else self.space.unit_targets[target]
-        # A dimension of one value has no length: any other value counts as one box length.
-        jumps = not inside and bool(np.all(np.abs(unit - 0.5) <= 0.5 + SAME_CONTEXT))
+        within = np.clip(unit, 0.0, 1.0)
         if target is None:
-            within = np.clip(unit, 0.0, 1.0)[None]
-            means, variances = self.model.means_at(within), self.model.variances_at(within)
+            means, variances = (
+                self.model.means_at(within[None]),
+                self.model.variances_at(within[None]),
+            )
         else:
             means, variances = self.model.on_targets(np.array([target]))
         best = int(self._rounded(means[:, 0]).argmax())
+        # A dimension of one value has no length: any other value counts as one box length.
+        jumps = not inside and bool(np.all(np.abs(unit - 0.5) <= 0.5 + SAME_CONTEXT))
         width = float(np.ptp(self.model.means)) if self._width is None else self._width
-        beyond = width * (np.abs(unit - np.clip(unit, 0.0, 1.0)).sum() + jumps)
+        beyond = width * (np.abs(unit - within).sum() + jumps)
         return self._choice(
             best,
             means[:, 0],
@@ -297,14 +287,15 @@ class Portfolio:
     def policy_for(self, context: ContextLike) -> Actor:
         """Return the policy that acts in a context, on plain observations of its environment.
 
-        The choice for a context is remembered, so this may be called before every step.
+        It is the one of `choose`, whose uncertainty is left out: this may be called at every step.
         """
-        key = self.space.vector(context).tobytes()
-        if key not in self._chosen:
-            if len(self._chosen) >= MOST_REMEMBERED:
-                self._chosen.clear()
-            self._chosen[key] = self.choose(context).policy
-        return self.actor(self._chosen[key], context)
+        vector = self.space.vector(context)
+        target = self.space.find(vector)
+        if target is not None:
+            return self.actor(int(self.best_policies[target]), vector)
+        within = np.clip(self.space.to_unit(vector), 0.0, 1.0)
+        best = int(self._rounded(self.model.means_at(within[None])[:, 0]).argmax())
+        return self.actor(self.members[best].id, vector)
 
     def actor(self, member: int, context: ContextLike) -> Actor:
         """Return a member in a context, on the plain observations of its environment.
@@ -400,7 +391,7 @@ class Portfolio:
     def best_policies(self) -> NDArray[np.intp]:
         """(N,) id of the member chosen on each target."""
         best = self._rounded(self.means).argmax(axis=0)
-        return np.asarray(np.array(list(self._by_id))[best], dtype=np.intp)
+        return np.asarray(np.array(list(self.places))[best], dtype=np.intp)
 
     @property
     def mean_return(self) -> float:
@@ -424,7 +415,7 @@ class Portfolio:
         if tolerance and self._width is None:
             raise PortfolioError(
                 f"A tolerance of {tolerance:g} is a share of the return range, which is not known. "
-                "Make the portfolio with return_range=(lowest, highest), or use tolerance=0."
+                "Use 0, or give return_range=(lowest, highest), [returns] in a space file."
             )
         allowed = tolerance * (self._width or 0.0)
         kept = smallest_cover(self.means, allowed, self.space.weights)
@@ -469,20 +460,10 @@ class Portfolio:
         return f"Portfolio({self._summary()})"
 
     def _repr_html_(self) -> str:
-        headers = ("policy", "trained on", "tasks", "mean return there")
-        rows = [
-            (row["id"], row["trained_on"], row["targets"], figure(row["mean_return"]))
-            for row in self.table()
-        ]
-        return html_lines(self._summary()) + html_table(headers, rows)
+        summary, *policies = self.describe().splitlines()
+        return html_lines(summary, policies)
 
     # -- files ---------------------------------------------------------------------------
-
-    def to_onnx(self) -> bytes:
-        """Return the choice and all policies as one ONNX file; see `make_portfolio_onnx`."""
-        from sdmbtl.portfolio.onnx_router import make_portfolio_onnx
-
-        return make_portfolio_onnx(self)
 
     def export(self, directory: str | Path) -> None:
         """Write the portfolio to a directory, completely or not at all.
@@ -508,36 +489,12 @@ class Portfolio:
         space, members, settings = storage.read(Path(directory))
         return cls(space, members, **settings)
 
-    push_to_hub = hub.push
-
-    @classmethod
-    def load_from_hub(cls, repo_id: str, *, revision: str | None = None, api: Any = None) -> Self:
-        """Download a portfolio from the Hugging Face Hub; nothing from its files is executed.
-
-        Args:
-            repo_id: "user/name" of the repository.
-            revision: Branch, tag or commit; the newest if left out.
-            api: A `huggingface_hub.HfApi`, if not the usual one.
-
-        Raises:
-            MissingPackageError: If huggingface_hub is not installed.
-            PortfolioError: If something is damaged.
-        """
-        api = hub.usual_api() if api is None else api
-        with TemporaryDirectory() as folder:
-            # To a new folder: the cache has links, which a portfolio must not have.
-            return cls.load(api.snapshot_download(repo_id, revision=revision, local_dir=folder))
-
     # -- helpers -------------------------------------------------------------------------
 
     def _rounded(self, means: NDArray[np.float64]) -> NDArray[np.float64]:
         """Means that differ by rounding only become the same, so that ties go to the lowest id."""
-        return np.asarray(np.round(means / self.tie_margin))
-
-    @cached_property
-    def tie_margin(self) -> float:
-        """Differences of expected returns below this are rounding."""
-        return tie_margin(self.model.returns[~np.isnan(self.model.returns)]) or 1.0
+        returns = self.model.returns
+        return np.asarray(np.round(means / (tie_margin(returns[~np.isnan(returns)]) or 1.0)))
 
     @property
     def _width(self) -> float | None:

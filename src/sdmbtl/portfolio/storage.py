@@ -60,13 +60,8 @@ def write(
     returns_sha256 = _sha256(draft)
     draft.replace(directory / _returns_file(returns_sha256))
     sync_directory(directory)
-    manifest = {
-        "format": FORMAT,
-        "version": VERSION,
-        **settings,
-        "returns_sha256": returns_sha256,
-        "members": listed,
-    }
+    about = {"format": FORMAT, "version": VERSION, **settings}
+    manifest = {**about, "returns_sha256": returns_sha256, "members": listed}
     text = json.dumps(manifest, indent=2, allow_nan=False) + "\n"
     write_atomically(directory / MANIFEST, text.encode())
     for name in old_files - _files_of(manifest):
@@ -117,21 +112,14 @@ def _read_manifest(directory: Path) -> dict[str, Any]:
         )
     try:
         manifest: dict[str, Any] = read_json(path)
-        if manifest["format"] != FORMAT:
-            raise ValueError(f"its format is {manifest['format']!r}")
-        if manifest["version"] != VERSION:
-            raise PortfolioError(
-                f"{path} has format version {manifest['version']}; this release reads {VERSION}. "
-                "Use the release that wrote it, or export it again with this one."
-            )
+        if (manifest["format"], manifest["version"]) != (FORMAT, VERSION):
+            raise ValueError(f"expected format {FORMAT!r}, version {VERSION}")
         for member in manifest["members"]:
             member["id"], member["context"] = int(member["id"]), dict(member["context"])
         sums = [m["sha256"] for m in manifest["members"] if m["sha256"] is not None]
         if not all(re.fullmatch("[0-9a-f]{64}", s) for s in (manifest["returns_sha256"], *sums)):
             raise ValueError("a SHA-256 has 64 digits")
         return manifest
-    except PortfolioError:
-        raise
     except (LookupError, TypeError, AttributeError, ValueError, OverflowError) as error:
         raise PortfolioError(
             f"{path} is not a portfolio of sdmbtl, or it is damaged ({error!r}). "
@@ -163,8 +151,6 @@ def _files_of(manifest: Mapping[str, Any]) -> set[str]:
 def _verified(directory: Path, name: str, sha256: str) -> Path:
     """Return a file of a portfolio; refuse another one than was exported."""
     path = _inside(directory, name)
-    if not path.is_file():
-        raise FileNotFoundError(f"There is no file {str(path)!r}.")
     if _sha256(path) != sha256:
         raise PortfolioError(f"{path} is not the file that was exported (its SHA-256 differs).")
     return path

@@ -159,14 +159,6 @@ class Selector(ABC):
         self.record(forgotten)
         return forgotten
 
-    def annotate(self, trial: TrialLike, /, **attributes: Any) -> Trial:
-        """Attach JSON data to a trial by name, such as the number of a job."""
-        annotated = self.find(trial).annotated(attributes)
-        self.record(annotated)
-        return annotated
-
-    # -- the same in two steps: a study writes every trial to its database in between ------------
-
     def next_trials(self, n: int) -> list[Trial]:
         """Return what `ask` would; nothing is recorded yet."""
         n = check_int("n", n, low=1, error=SelectorError)

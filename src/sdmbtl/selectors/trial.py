@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping
 from dataclasses import dataclass, field, fields, replace
 from typing import Any, Literal, get_args
@@ -120,7 +119,6 @@ class Trial:
         source_return: J(pi_x, x), if the source is not a target; of a region the mean over the
             targets in it, unless another number was reported.
         run: Training of its policy, if a study trained it.
-        attributes: Data that the user has attached, as JSON: the number of a job, a link.
         earlier: The rows that it had before, in order.
         region: Lowest and highest value of each dimension; of a point the same one twice.
     """
@@ -139,7 +137,6 @@ class Trial:
     episodes: NDArray[np.intp] | None = field(default=None, compare=False)
     source_return: float | None = None
     run: TrainingRun | None = None
-    attributes: dict[str, Any] = field(default_factory=dict)
     earlier: tuple[EarlierRow, ...] = ()
     region: dict[str, tuple[float, float]] = field(default_factory=dict, kw_only=True)
 
@@ -172,14 +169,6 @@ class Trial:
     def expected_gain(self) -> float | None:
         """The rise of the mean best return that was expected of it, None if nothing was."""
         return self.numbers.get("expected_gain")
-
-    def annotated(self, attributes: Mapping[str, Any]) -> Trial:
-        """Return the trial with further attributes, or others of the same names."""
-        try:
-            plain = json.loads(json.dumps(dict(attributes), allow_nan=False))
-        except (TypeError, ValueError) as error:
-            raise SelectorError(f"Attributes of a trial are JSON data: {error}.") from None
-        return self.updated(attributes={**self.attributes, **plain})
 
     def updated(self, **changes: Any) -> Trial:
         """The trial with some changes."""
@@ -239,6 +228,7 @@ class Trial:
                 **derived_fields(source, space),
                 "row": None if row is None else as_row(row, space),
                 "run": None if run is None else TrainingRun.from_dict(run),
+                "numbers": dict(data["numbers"]),
                 "earlier": tuple(
                     EarlierRow(**{**e, "row": as_row(e["row"], space)}) for e in data["earlier"]
                 ),
@@ -246,6 +236,8 @@ class Trial:
             trial = cls(**{**data, **read})
         except (KeyError, TypeError, ValueError, OverflowError) as error:
             raise StateError(f"Trial {number} is damaged: {error}.") from None
+        if source.parent is not None and source.parent >= number:
+            raise StateError(f"Trial {number} is damaged: it starts from trial {source.parent}.")
         if trial.status not in get_args(Status) or (row is None) == (trial.status == "finished"):
             has = "without" if row is None else "with"
             raise StateError(f"Trial {number} is damaged: status {trial.status!r} {has} a row.")

@@ -2,7 +2,7 @@
 
 from sdmbtl.callbacks import Callback, Event
 from sdmbtl.studies.configuration import Configuration
-from sdmbtl.studies.stopping import Budget, NoGain, RunState, StopRule, TimeLimit, TotalSteps
+from sdmbtl.studies.stopping import Budget, NoGain, StopRule, TimeLimit, TotalSteps
 from sdmbtl.studies.study import Study
 
 __all__ = [
@@ -11,7 +11,6 @@ __all__ = [
     "Configuration",
     "Event",
     "NoGain",
-    "RunState",
     "StopRule",
     "Study",
     "TimeLimit",

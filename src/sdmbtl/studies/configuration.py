@@ -9,6 +9,7 @@ from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
+from sdmbtl import __version__
 from sdmbtl.checks import (
     MAX_COUNT,
     check_int,
@@ -22,7 +23,6 @@ from sdmbtl.json_data import differences
 from sdmbtl.selectors import GeneralistFirstSelector, Selector, make_selector
 from sdmbtl.selectors.make import resolve_auto, split_options
 from sdmbtl.software import CORE, TRAINING, versions
-from sdmbtl.studies.environment import ENVIRONMENTS, identity_of, made_by_another_version
 from sdmbtl.trust import ORIGIN
 
 if TYPE_CHECKING:
@@ -36,21 +36,15 @@ Evaluate = Literal["all", "chosen"]
 class Configuration:
     """The configuration of a study, as JSON data; the same one gives the same study.
 
+    Other attributes are as in `Study.open`.
+
     Attributes:
         space: The context space, `ContextSpace.to_dict()`.
         family: The environments, as in `TrainerSpec`; None if training is the caller's and the
             study is used by ask and tell only.
         trainer: Name and settings of the trainer; None as above.
         selector: Name and options of the selector.
-        seed: Root of every random number.
-        episodes: Episodes for each policy on each target; at most, if `evaluate` is "chosen".
-        evaluate: "all" for every policy on every target, "chosen" for where it may change which
-            policy is chosen.
-        batch: Policies that are chosen, and trained, at once.
-        retries: How often a failed training run is tried again, each time with another seed.
         return_range: Lowest and highest return of an episode, if known.
-        region_contexts: Contexts that are drawn in a region to train on; in the whole space four
-            times as many.
     """
 
     space: dict[str, Any]
@@ -93,7 +87,11 @@ class Configuration:
         """Read the configuration among the facts of a study in a directory."""
         made = facts.get("configuration")
         if isinstance(made, Mapping) and not made.keys() <= cls.__dataclass_fields__.keys():
-            raise made_by_another_version("configuration", facts)
+            made_by = facts.get("versions", {}).get("sdmbtl", "unknown")
+            raise StudyError(
+                f"Another version of sdmbtl made the study in {str(path)!r} ({made_by}; this is "
+                f"{__version__}). Use that version, or start a new study in another directory."
+            )
         try:
             return cls(**facts["configuration"])
         except (KeyError, TypeError, StudyError) as error:
@@ -142,10 +140,8 @@ class Setup(NamedTuple):
     def facts(self) -> dict[str, Any]:
         """Return what is recorded of a new study."""
         facts = {"configuration": asdict(self.configuration), ORIGIN: secrets.token_hex(16)}
-        if self.training is None:
-            return {**facts, "versions": versions(CORE)}
-        made = {"policies": 0, "changes": [], "identity": identity_of(self.training)}
-        return {**facts, "versions": versions((*CORE, *TRAINING)), ENVIRONMENTS: [made]}
+        packages = CORE if self.training is None else (*CORE, *TRAINING)
+        return {**facts, "versions": versions(packages)}
 
 
 def set_up(

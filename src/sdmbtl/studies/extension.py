@@ -350,7 +350,7 @@ def _training_for(
     if made.get("importable", True):
         extended = make_family(made["name"], **{**made["options"], "space": space})
     elif isinstance(family, FactoryFamily):
-        extended = FactoryFamily(family.made_by(), space, **made["options"])  # type: ignore[arg-type]
+        extended = FactoryFamily(family.factory, space, **made["options"])
     # A function that makes environments has no usual values: its defaults are our middle.
     is_function = isinstance(extended, FactoryFamily) and extended.functional() is None
     usual = {} if is_function else extended.defaults

@@ -9,7 +9,6 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import numpy as np
-from numpy.typing import NDArray
 
 from sdmbtl.callbacks import Callback, Event
 from sdmbtl.policies import policy_bytes
@@ -39,7 +38,7 @@ class Recorder:
     """Records what becomes of trials, under the leases of a run, and tells it.
 
     What other processes have recorded meanwhile is never replaced. A result of a trial that was
-    lost to another process is recorded as stale and does not count.
+    lost to another process does not count.
     """
 
     def __init__(self, study: Study, leases: LeaseKeeper, tell: Callback) -> None:
@@ -52,68 +51,49 @@ class Recorder:
         events: list[Event] = []
         with self.study.write_lock():
             for trial, job, result in outcomes:
-                if not self._is_ours(trial, result):
+                run = trial.run or TrainingRun()
+                if not self._is_ours(trial):
                     continue
-                if isinstance(result, Failure):
-                    events.append(Event("failed", self._retry_or_give_up(trial, result)))
+                if not isinstance(result, Failure):
+                    notes = {"id": trial.id, "context": trial.context, "seed": job.seed}
+                    source = trial.source.to_dict()
+                    notes |= {k: source[k] for k in ("width", "parent") if k in source}
+                    content = policy_bytes(result.policy, {**notes, "steps": result.steps})
+                    run = replace(
+                        run,
+                        steps=int(result.steps),  # numbers of NumPy are not JSON
+                        evaluation_steps=int(result.evaluation_steps),
+                        training_return=float(result.source_return),
+                        curve=tuple((int(steps), float(value)) for steps, value in result.curve),
+                        policy_sha256=self.study.files.write(trial.id, content),
+                    )
+                    events.append(Event("trained", trial.updated(run=run)))
+                    continue
+                errors, retries = (*run.errors, result.error), self.study.configuration.retries
+                if result.attempt < retries and not CODE_ERROR.search(result.error):
+                    again = trial.updated(run=TrainingRun(result.attempt + 1, errors))
+                    events.append(Event("failed", again))  # to be tried with another seed
                 else:
-                    events.append(Event("trained", self._trained(trial, job, result)))
+                    self.leases.give_back(trial.id)
+                    run = TrainingRun(result.attempt, errors)
+                    events.append(Event("failed", trial.updated(run=run, status="failed")))
             first = {(event.trial.id, "training"): seconds for event in events[:1]}
             self.study.store.write(*(event.trial for event in events), seconds=first)
         for event in events:
             self.tell(event)
 
-    def _trained(self, trial: Trial, job: TrainingJob, training: Training) -> Trial:
-        """Write the policy file and return the trial with it."""
-        notes = {"id": trial.id, "context": trial.context, "seed": job.seed}
-        notes |= {k: v for k, v in trial.source.to_dict().items() if k in ("width", "parent")}
-        content = policy_bytes(training.policy, {**notes, "steps": training.steps})
-        before = trial.run or TrainingRun()
-        run = replace(
-            before,
-            steps=int(training.steps),  # numbers of NumPy are not JSON
-            # Those of a policy that was lost and is trained again were counted the first time.
-            evaluation_steps=before.evaluation_steps or int(training.evaluation_steps),
-            training_return=float(training.source_return),
-            curve=tuple((int(steps), float(value)) for steps, value in training.curve),
-            policy_sha256=self.study.files.write(trial.id, content),
-        )
-        if trial.row is not None and run.policy_sha256 != before.policy_sha256:
-            # Its returns are those of another policy: it is evaluated next, also after a crash.
-            self.leases.take(trial.id, self.study.store.leases().get(trial.id))
-            trial = trial.replaced(
-                "another policy came out of training again",
-                status="pending",
-                row=None,
-                source_return=None,
-            )
-        return self._with_attributes(trial.updated(run=run))
-
-    def _retry_or_give_up(self, trial: Trial, failure: Failure) -> Trial:
-        """Return the trial after a failure: to be retried with another seed, or given up."""
-        if trial.status == "finished":
-            _log.warning("Policy %d could not be trained again: %s", trial.id, failure.error)
-            return trial
-        attempt, errors = failure.attempt, (*(trial.run or TrainingRun()).errors, failure.error)
-        if attempt < self.study.configuration.retries and not CODE_ERROR.search(failure.error):
-            return self._with_attributes(trial.updated(run=TrainingRun(attempt + 1, errors)))
-        self.leases.give_back(trial.id)
-        return self._with_attributes(
-            trial.updated(run=TrainingRun(attempt, errors), status="failed")
-        )
-
     def keep_evaluated(self, trial: Trial, played: RowEvaluation, seconds: float) -> None:
         """Record the returns of a policy, for the trial as it was when the evaluation began."""
         returns, errors = played.known, dict(sorted(played.errors.items()))
         row = mean_over_episodes(returns)
+        if np.isnan(row).all():
+            first = errors[min(errors)]
+            error = f"The evaluation failed on all {len(row)} targets. The first error: {first}"
+            evaluated = _failed(trial, error)
         with self.study.write_lock():
-            if not self._is_ours(trial, row):
+            if not self._is_ours(trial):
                 return
-            if np.isnan(row).all():
-                first = errors[min(errors)]
-                error = f"The evaluation failed on all {len(row)} targets. The first error: {first}"
-                evaluated = self._failed(trial, error)
-            else:
+            if not np.isnan(row).all():
                 evaluated = self.study.selector.reported_trial(
                     trial, row, source_return=played.own, correct=True
                 ).updated(run=trial.run)
@@ -138,9 +118,6 @@ class Recorder:
 
     def keep_lost(self, trial: Trial, error: str, retries: int) -> None:
         """Record that a worker was lost; after too many of them the trial has failed."""
-        if trial.status == "finished":
-            _log.warning("Policy %d could not be trained again: %s", trial.id, error)
-            return
         run = trial.run or TrainingRun()
         if len(run.lost) >= retries:
             self.give_up(trial, f"WorkerLostError: {error}")
@@ -149,42 +126,27 @@ class Recorder:
             if not self._is_ours(trial):
                 return
             again = trial.updated(run=replace(run, lost=(*run.lost, error)))
-            self.study.store.write(self._with_attributes(again))
+            self.study.store.write(again)
         self.tell(Event("lost", again))
 
     def give_up(self, trial: Trial, error: str) -> None:
         """Record that a pending trial has failed."""
+        failed = _failed(trial, error)
         with self.study.write_lock():
             if not self._is_ours(trial):
                 return
-            failed = self._failed(trial, error)
             self.study.store.write(failed)
             self.leases.give_back(trial.id)
         self.tell(Event("failed", failed))
 
-    def _failed(self, trial: Trial, error: str) -> Trial:
-        run = trial.run or TrainingRun()
-        run = replace(run, errors=(*run.errors, error))
-        return self._with_attributes(trial.updated(run=run, status="failed", row=None))
-
-    def _is_ours(
-        self, trial: Trial, result: Training | Failure | NDArray[np.float64] | None = None
-    ) -> bool:
-        """Tell whether a result of this run counts; one that comes too late is recorded as stale.
-
-        The trial is the one on record when the work began; the result a policy, failure or row.
-        """
+    def _is_ours(self, trial: Trial) -> bool:
+        """Tell whether a result of this run counts; the trial is as it was when the work began."""
         now = self.study.trials[trial.id]
         if self.leases.is_lost(trial.id):
-            token = self.leases.tokens.pop(trial.id)
-            if isinstance(result, np.ndarray):
-                self.study.store.record_stale_result(trial.id, token, "a row of returns", result)
-            elif result is not None and hasattr(result, "source_return"):
-                what = f"a policy with a training return of {result.source_return}"
-                self.study.store.record_stale_result(trial.id, token, what)
+            del self.leases.tokens[trial.id]
             _log.warning(
                 "Policy %d was given to another process, because no heartbeat of this one was "
-                "recorded. Its result here is recorded as stale and does not count.",
+                "recorded. Its result here does not count.",
                 trial.id,
             )
             return False
@@ -199,6 +161,7 @@ class Recorder:
         )
         return False
 
-    def _with_attributes(self, trial: Trial) -> Trial:
-        """Return the trial with the attributes that others have attached meanwhile."""
-        return trial.updated(attributes=self.study.trials[trial.id].attributes)
+
+def _failed(trial: Trial, error: str) -> Trial:
+    run = trial.run or TrainingRun()
+    return trial.updated(run=replace(run, errors=(*run.errors, error)), status="failed", row=None)

@@ -14,7 +14,6 @@ from sdmbtl.json_data import as_json
 from sdmbtl.portfolio.network import NetworkRecord
 from sdmbtl.selectors.structure_detection_selector import StructureDetectionSelector
 from sdmbtl.selectors.trial import TrainingRun, Trial
-from sdmbtl.studies.environment import recorded_environments
 from sdmbtl.studies.extension import EXTENSIONS
 from sdmbtl.studies.networks import Baseline, recorded_baselines, recorded_networks
 from sdmbtl.studies.random_actions import RandomActions, recorded_random_actions
@@ -33,7 +32,7 @@ POLICIES_AHEAD = 3
 #: Fields of a trial in the JSON data of a policy.
 _OF_TRIAL = (
     *("id", "status", "context", "width", "parent", "strategy", "structure", "model", "reason"),
-    *("numbers", "expected_gain", "attributes", "source_return", "earlier"),
+    *("numbers", "expected_gain", "source_return", "earlier"),
 )
 
 
@@ -113,12 +112,10 @@ class StudySnapshot:
 
     Attributes:
         importable: Whether the environments can be made by name.
-        environment_changes: Accepted changes of the environments.
         extensions: Changes of the space and of the objective.
         stop_rules: Stopping rules of the last run, as keywords of `Study.run`.
         stopped: Why the last run stopped; None if it was interrupted.
         rounds: Every policy, in order.
-        stale_results: Number of results that arrived after their lease had expired.
         evaluation_steps: Environment steps of evaluations and random actions.
         performance: Mean best return; NaN before the first policy.
         evaluated_targets: Number of targets with a return; on the others it is predicted.
@@ -143,7 +140,6 @@ class StudySnapshot:
     path: str
     environment: str | None
     importable: bool
-    environment_changes: list[dict[str, Any]]
     extensions: list[dict[str, Any]]
     trainer: str | None
     selector: str
@@ -152,7 +148,6 @@ class StudySnapshot:
     stop_rules: Mapping[str, Any]
     stopped: str | None
     rounds: tuple[PolicySnapshot, ...]
-    stale_results: int
     evaluation_steps: int
     performance: float
     evaluated_targets: int
@@ -189,11 +184,6 @@ class StudySnapshot:
     def steps(self) -> int:
         """Environment steps of training and of evaluations."""
         return self.training_steps + self.evaluation_steps
-
-    @property
-    def seconds(self) -> float:
-        """Seconds of all stages together."""
-        return float(sum(self.timing["seconds"].values()))
 
     def level(self, mean_return: float) -> Level:
         """Return a mean return with its coverage."""
@@ -258,8 +248,10 @@ def take_snapshot(study: Study) -> StudySnapshot:
         path=str(study.path),
         environment=family.get("name"),
         importable=family.get("importable", True),
-        environment_changes=_changes(recorded_environments(facts)[1:]),
-        extensions=_changes(facts.get(EXTENSIONS, [])),
+        extensions=[
+            {name: event[name] for name in ("policies", "changes")}
+            for event in facts.get(EXTENSIONS, [])
+        ],
         trainer=None if configuration.trainer is None else configuration.trainer["name"],
         selector=configuration.selector["name"],
         seed=configuration.seed,
@@ -267,7 +259,6 @@ def take_snapshot(study: Study) -> StudySnapshot:
         stop_rules=facts.get(STOP_RULES, {}),
         stopped=facts.get(STOPPED),
         rounds=_rounds(study, errors, random),
-        stale_results=len(study.store.stale_results()),
         evaluation_steps=study.evaluation_steps,
         performance=study.performance,
         evaluated_targets=int(np.count_nonzero(~np.isnan(selector.rows.best))),
@@ -337,7 +328,3 @@ def _rounds(
             )
         )
     return tuple(rounds)
-
-
-def _changes(events: list[dict[str, Any]]) -> list[dict[str, Any]]:
-    return [{name: event[name] for name in ("policies", "changes")} for event in events]

@@ -13,22 +13,24 @@ from typing import TYPE_CHECKING, Any, Literal, Self, Unpack, overload
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from sdmbtl.callbacks import Callback, CallbackList, make_displays, make_trackers
+from sdmbtl.callbacks import Callback, make_displays, make_trackers, one_callback
 from sdmbtl.checks import check_float, check_int
 from sdmbtl.contexts import ContextLike, ContextSpace, SpaceLike
-from sdmbtl.errors import DuplicateTellError, SelectorError, StudyError, UnknownTrialError
+from sdmbtl.errors import (
+    DuplicateTellError,
+    LostLeaseError,
+    SelectorError,
+    StudyError,
+    UnknownTrialError,
+)
 from sdmbtl.execution import Executor, SerialExecutor
+from sdmbtl.json_data import as_json
 from sdmbtl.policies import load_policy, policy_bytes
 from sdmbtl.portfolio import Member, Portfolio
 from sdmbtl.selectors import Trial
 from sdmbtl.selectors.base import TellOptions, TrialLike
 from sdmbtl.selectors.trial import TrainingRun
 from sdmbtl.studies.configuration import Configuration, Evaluate, Setup, set_up
-from sdmbtl.studies.environment import (
-    ENVIRONMENTS,
-    find_changes,
-    recorded_environments,
-)
 from sdmbtl.studies.evaluation import count_missing, evaluate_chosen
 from sdmbtl.studies.extension import adapted_files, extend_study
 from sdmbtl.studies.leases import Lease, LeaseKeeper, grant
@@ -42,7 +44,15 @@ from sdmbtl.studies.random_actions import (
 )
 from sdmbtl.studies.row_evaluation import episodes_behind
 from sdmbtl.studies.snapshot import StudySnapshot, take_snapshot
-from sdmbtl.studies.stopping import STOP_RULES, STOPPED, StopRule, record_rules, stop_rules
+from sdmbtl.studies.stopping import (
+    STOP_RULES,
+    STOPPED,
+    Budget,
+    NoGain,
+    StopRule,
+    TimeLimit,
+    TotalSteps,
+)
 from sdmbtl.studies.store import open_store
 from sdmbtl.studies.workers import evaluation_helpers, open_executor
 from sdmbtl.transfer import as_episodes, mean_over_episodes, share_of_range
@@ -58,9 +68,6 @@ if TYPE_CHECKING:
     from sdmbtl.training import Progress, Trainer, TrainerSpec
     from sdmbtl.training.progress import EvaluationProgress
 
-#: JSON data by name, to attach to a trial.
-Attributes = Mapping[str, Any] | None
-
 
 class Study:
     """A directory with a database and policy files, and the loop that fills them.
@@ -68,35 +75,20 @@ class Study:
     Make or resume one with `Study.open`. It is made of a store (the database), a selector (what to
     train on), a training specification, and policy files. Changes go to the database first, then
     into the selector's history.
-
-    Args:
-        path: The directory.
-        store: Its database, opened.
-        given: The set-up just made by the user; None to make it from the record.
-        accept_changes: Whether environments may have changed; see `open`.
-        trust: Whether code that the study names may be imported; see `open`.
     """
 
     def __init__(
-        self,
-        path: Path,
-        store: StudyStore,
-        given: Setup | None = None,
-        *,
-        accept_changes: bool = False,
-        trust: bool = False,
+        self, path: Path, store: StudyStore, given: Setup | None = None, *, trust: bool = False
     ) -> None:
         self.path, self.store = path, store
         # Not `path`: an environment may have changed the working directory.
         self.files = PolicyFiles(store.path.parent)
-        self._accept_changes = accept_changes
         self._load(given, trust=trust)
 
     def _load(self, given: Setup | None, *, trust: bool) -> None:
         """Make selector and history of what is on record."""
         facts = self.store.facts()
         self.configuration = made = Configuration.recorded(facts, self.path)
-        self._environments = recorded_environments(facts)
         self.trust = StudyTrust(
             self.files.root,
             made.family,
@@ -114,9 +106,6 @@ class Study:
         self.selector.load_trials(self.store.trials(self.space))
         self.selector.history.return_range = self.return_range
         self.files.changes = adapted_files(facts, self.space)
-        self._was_warned = False
-        #: Accepted changes of the environments, to be recorded by the next run under its lease.
-        self._changes: dict[str, Any] | None = None
 
     def close(self) -> None:
         """Close the database."""
@@ -135,7 +124,6 @@ class Study:
         objective: str = "mean",
         trainer: str = "auto",
         trainer_options: Mapping[str, Any] | None = None,
-        accept_changes: bool = False,
         wait: float = 30.0,
         trust: bool = False,
         seed: int = 0,
@@ -159,7 +147,6 @@ class Study:
                 "share:0.9" (share of the targets above 90 % of the range of returns).
             trainer: Name of the trainer.
             trainer_options: Its settings; what is left out is as the family recommends.
-            accept_changes: Continue although the code of the environments was edited meanwhile.
             wait: Seconds to wait, whenever something is recorded, for another process that writes.
             trust: Import the code that a study names although it was not made here.
             seed: Root of every random number.
@@ -178,7 +165,7 @@ class Study:
         place = path.absolute()  # an environment may change the working directory
         if env is None and space is None:
             store = open_store(place, wait)
-            return cls(path, store, accept_changes=accept_changes, trust=trust)
+            return cls(path, store, trust=trust)
         aim = {} if objective == "mean" else {"objective": objective}
         given = set_up(
             env,
@@ -195,7 +182,7 @@ class Study:
         )
         store = open_store(place, wait, given.facts)
         try:
-            return cls(path, store, given, accept_changes=accept_changes)
+            return cls(path, store, given)
         except BaseException:
             store.close()
             raise
@@ -207,7 +194,6 @@ class Study:
         Raises:
             StudyError: If training is not this study's, or its environments are not known here,
                 or not trusted.
-            ConfigurationError: If the code of the environments has changed.
         """
         if self._training is None:
             raise StudyError(
@@ -222,10 +208,6 @@ class Study:
                 "resume: Study.open(path, function, space=space)."
             )
         self.trust.check()
-        if self._environments:
-            recorded, accept = self._environments[-1], self._accept_changes
-            self._changes = find_changes(self.path, self._training, recorded, accept=accept)
-            self._environments = []  # once is enough
         return self._training
 
     @property
@@ -245,52 +227,42 @@ class Study:
         total_steps: int | None = None,
         time_limit: float | None = None,
         min_gain: float | None = None,
-        patience: int = 3,
         rules: Iterable[StopRule] = (),
         callbacks: Iterable[Callback] = (),
         progress: bool | Literal["auto"] = "auto",
-        log_every: float | None = 30.0,
         log: Iterable[str] = (),
         checkpoint_seconds: float | None = 60.0,
-        retrain_missing: bool = False,
         jobs: int | None = None,
         executor: str | Executor | None = None,
         executor_options: Mapping[str, Any] | None = None,
         run_limit: float | None = None,
-        worker_retries: int = 2,
         join: bool = False,
-        lease_seconds: float = 60.0,
         eval_processes: int | None = None,
     ) -> str:
         """Choose, train and evaluate until a stop rule holds.
 
         May be interrupted at any moment and called again, here or in another process: the same
         contexts are chosen and the same returns come out. Others may ask and tell meanwhile; what
-        they asked for is theirs to train, see `adopt_pending`.
+        they asked for is theirs to train.
 
         Args:
             budget: Number of finished policies, those of earlier runs included.
             total_steps: Environment steps of training and evaluation, earlier runs included.
             time_limit: Seconds for this run; a policy that would end later is not begun.
-            min_gain: Stop when the next `patience` policies are expected to add less than this
-                share of the range of returns, or the last ones did; see `NoGain`.
-            patience: See there.
+            min_gain: Stop when the next three policies are expected to add less than this share
+                of the range of returns, or the last ones did; see `NoGain`.
             rules: Further rules.
             callbacks: Called with every `Event`; context managers are entered and left with the
                 run. An error of one is logged, and the run continues.
             progress: Whether the run is shown. "auto": unless `logging` shows "sdmbtl" at INFO.
-            log_every: Seconds between two lines about progress; None for no lines.
             log: Trackers: "tensorboard" (in the study's directory), "wandb", "mlflow".
             checkpoint_seconds: Time between two checkpoints of a training run; None for none.
-            retrain_missing: First train policies again whose file is missing or damaged.
             jobs: Number of training runs at once.
             executor: "serial" (this process), "processes", "ray", "submitit" (SLURM), or an
                 `Executor`, which is left open. With several jobs "processes" if left out.
             executor_options: Its settings, such as {"address": "auto"} or {"partition": "gpu"}.
             run_limit: Seconds that one training run may take before it counts as hanging.
-            worker_retries: How often what a lost worker did is given to another one.
             join: Work together with other processes that run the study, also on other machines.
-            lease_seconds: Time without a heartbeat after which others take over its policies.
             eval_processes: Processes that evaluate a policy that was trained in this process; as
                 many as cores if left out.
 
@@ -302,34 +274,41 @@ class Study:
             StudyError: If several training runs in a row failed, or the disk is full.
             MissingPackageError: If a tracker or Ray is asked for and not installed.
         """
-        check_int("worker_retries", worker_retries, low=0, error=StudyError)
-        stops = stop_rules(rules, budget, total_steps, time_limit, min_gain, patience)
-        self.warn_of_environment()  # warn before anything is chosen
+        stops = list(rules)
+        stops += [] if budget is None else [Budget(budget)]
+        stops += [] if total_steps is None else [TotalSteps(total_steps)]
+        stops += [] if time_limit is None else [TimeLimit(time_limit)]
+        stops += [] if min_gain is None else [NoGain(min_gain)]
+        if not stops:
+            raise StudyError(
+                "A run needs a 'budget', 'total_steps', a 'time_limit', a 'min_gain' or a rule."
+            )
+        trainer = self.trainer
+        _warn_of_endless_episodes(trainer)  # before anything is chosen
         with ExitStack() as stack:
-            # Another run at work would train in the old environments.
-            alone = not join or self._changes is not None
-            leases = stack.enter_context(LeaseKeeper(self.store, lease_seconds, alone=alone))
+            leases = stack.enter_context(LeaseKeeper(self.store, alone=not join))
             workers = stack.enter_context(
                 open_executor(self, executor, jobs, run_limit, executor_options)
             )
-            helpers = stack.enter_context(evaluation_helpers(eval_processes, self.trainer))
+            helpers = stack.enter_context(evaluation_helpers(eval_processes, trainer))
             checkpoints = None
             if checkpoint_seconds is not None:
                 from sdmbtl.training import Checkpoints
 
                 checkpoints = Checkpoints.of_study(self.files.root, checkpoint_seconds)
                 checkpoints.check()
-            self._take_over()
-            shown = make_displays(self, progress, log_every, budget, time_limit)
+            self.refresh()
+            shown = make_displays(self, progress, budget, time_limit)
             written = make_trackers(self, log)
             # From here on the arguments are known to be usable: a refused run records nothing.
-            record_rules(self.store, budget, total_steps, min_gain, patience)
-            tell = stack.enter_context(CallbackList([*shown, *written, *callbacks]))
-            loop = Loop(
-                *(self, leases, tell, workers, helpers, checkpoints, worker_retries, stops, budget)
-            )
-            if retrain_missing:
-                loop.retrain_missing()
+            given = {"budget": budget, "total_steps": total_steps, "min_gain": min_gain}
+            given = {name: value for name, value in given.items() if value is not None}
+            with self.store.transaction():
+                self.store.set_fact(STOPPED, None)
+                if given:
+                    self.store.set_fact(STOP_RULES, as_json(given))
+            tell = stack.enter_context(one_callback([*shown, *written, *callbacks]))
+            loop = Loop(self, leases, tell, workers, helpers, checkpoints, stops, budget)
             measure_random_actions(self, workers)
             loop.evaluate_extended()
             reason = loop.run()
@@ -409,57 +388,17 @@ class Study:
             self.store.write(trial)
         return trial
 
-    def _take_over(self) -> None:
-        """Read what others have recorded, and record accepted changes; under a lease."""
-        self.refresh()
-        if self._changes is not None:
-            from sdmbtl.training import Checkpoints
-
-            with self.store.transaction():
-                before = self.store.facts()[ENVIRONMENTS]
-                changed = {"policies": self.n_finished, **self._changes}
-                self.store.set_fact(ENVIRONMENTS, [*before, changed])
-            # What was half trained in the old environments would continue in the new ones.
-            Checkpoints.of_study(self.files.root).clear()
-            self._changes = None
-
-    def warn_of_environment(self) -> None:
-        """Warn of episodes that might never end, once, before time is spent on them."""
-        trainer, warned = self.trainer, self._was_warned
-        self._was_warned = True
-        if warned or not trainer.evaluates_on_host or trainer.max_episode_steps is not None:
-            return
-        from sdmbtl.environments.checks import find_missing_time_limit
-
-        try:
-            remark = find_missing_time_limit(trainer.family, trainer.space)
-        except (Exception, SystemExit):  # noqa: BLE001 (it fails: training says how)
-            return
-        if remark is not None:
-            warnings.warn(
-                f"{remark} Or set the trainer's 'max_episode_steps'. Evaluations end one as failed "
-                f"after {trainer.endless_after:,} steps ('endless_after').",
-                stacklevel=3,
-            )
-
     @overload
-    def ask(
-        self, n: None = None, *, lease: float | None = None, attributes: Attributes = None
-    ) -> Trial: ...
+    def ask(self, n: None = None, *, lease: float | None = None) -> Trial: ...
     @overload
-    def ask(
-        self, n: int, *, lease: float | None = None, attributes: Attributes = None
-    ) -> list[Trial]: ...
-    def ask(
-        self, n: int | None = None, *, lease: float | None = None, attributes: Attributes = None
-    ) -> Trial | list[Trial]:
-        """Choose the next source, or the next `n`, to be trained elsewhere; as `Selector.ask`.
+    def ask(self, n: int, *, lease: float | None = None) -> list[Trial]: ...
+    def ask(self, n: int | None = None, *, lease: float | None = None) -> Trial | list[Trial]:
+        """Choose the next source, or a list of the next `n`, to be trained elsewhere.
 
         Args:
-            n: How many; one, not in a list, if left out.
+            n: As for `Selector.ask`.
             lease: Seconds after which they are given to whoever asks next with a lease, unless
                 they are reported or renewed until then; see `lease_of`. None for never.
-            attributes: JSON data to attach to each, as `annotate` does.
         """
         count = 1 if n is None else check_int("n", n, low=1, error=SelectorError)
         if lease is not None:
@@ -469,7 +408,7 @@ class Study:
             asked = [t for t in self.pending if t.run is None and t.id in leases]
             again = [t for t in asked if leases[t.id].is_free][:count]
             new = self.selector.next_trials(count - len(again)) if len(again) < count else []
-            trials = [trial.annotated(attributes or {}) for trial in (*again, *new)]
+            trials = [*again, *new]
             self.store.write(*trials)
             if lease is not None:
                 for trial in trials:
@@ -488,10 +427,6 @@ class Study:
 
         Returns:
             False if the trial was given to somebody else, or reported: its result would not count.
-
-        Raises:
-            UnknownTrialError: If there is no such trial.
-            StudyError: If this lease was never given.
         """
         with self.write_lock():
             number = self.selector.find(trial).id
@@ -517,12 +452,14 @@ class Study:
             returns: (N,) mean return on every target, NaN where not evaluated, or (N, E) the
                 return of each episode.
             error: What went wrong, for "failed".
-            lease: The number of the lease that it was asked with. If it was given to somebody else
-                meanwhile, what is reported is recorded as stale and does not count.
+            lease: The number of the lease that it was asked with.
             **options: Further keywords, as for `Selector.tell`.
 
         Returns:
             The trial as it is recorded now.
+
+        Raises:
+            LostLeaseError: If the trial was given to somebody else meanwhile; nothing is recorded.
         """
         played = None if returns is None else as_episodes(returns, self.space)
         row = None if played is None else mean_over_episodes(played)
@@ -535,9 +472,11 @@ class Study:
                     raise
             if lease is not None and number is not None:
                 if self._known_lease(number, lease).token != lease:
-                    status = options.get("status", "finished")
-                    self.store.record_stale_result(number, lease, status, row)
-                    return self.trials[number]
+                    raise LostLeaseError(
+                        f"Lease {lease} of policy {number} had expired, and the policy was given "
+                        "to another asker: the result was not recorded. Ask for another context, "
+                        "or report this one as a further policy with repeat=True."
+                    )
             elif number in leases and leases[number].token > 1 and self.trials[number].run is None:
                 raise StudyError(
                     f"Policy {number} was given to somebody {leases[number].token} times, because "
@@ -579,29 +518,12 @@ class Study:
         return lease
 
     def forget(self, trial: TrialLike, *, reason: str | None = None) -> Trial:
-        """Take back what is recorded of a finished policy, also of one that was trained here.
-
-        As `Selector.forget`; its file stays.
-        """
+        """Take back what is recorded of a finished policy; its file stays."""
         with self.write_lock():
             forgotten = self.selector.find(trial).forgotten(reason)
             self.store.write(forgotten)
         self.store.back_up()
         return forgotten
-
-    def annotate(self, trial: TrialLike, /, **attributes: Any) -> Trial:
-        """Attach attributes to a trial; as `Selector.annotate`."""
-        with self.write_lock():
-            annotated = self.selector.find(trial).annotated(attributes)
-            self.store.write(annotated)
-        return annotated
-
-    def adopt_pending(self) -> int:
-        """Have `run` train what was asked for by those who will not report; returns how many."""
-        with self.write_lock():
-            others = [t.updated(run=TrainingRun()) for t in self.pending if t.run is None]
-            self.store.write(*others)
-        return len(others)
 
     def retry_failed(self) -> int:
         """Give contexts whose training failed back to the selector; returns how many."""
@@ -637,8 +559,7 @@ class Study:
         if not members and self.n_finished:
             raise StudyError(
                 f"The files of all {self.n_finished} policies of the study in {str(self.path)!r} "
-                "are missing or damaged; their returns are recorded. Bring them back, or have them "
-                f"trained again: sdmbtl resume {self.path} --retrain-missing"
+                "are missing or damaged; their returns are recorded. Bring them back."
             )
         if not members:
             way_out = "Continue with: sdmbtl resume" if self._training else "See: sdmbtl tell"
@@ -742,10 +663,10 @@ class Study:
         """
         with (
             LeaseKeeper(self.store) as leases,
-            CallbackList(callbacks) as tell,
+            one_callback(callbacks) as tell,
             evaluation_helpers(eval_processes, self.trainer) as helpers,
         ):
-            self._take_over()
+            self.refresh()
             before = count_missing(self)
             Loop(self, leases, tell, SerialExecutor(), helpers).evaluate_missing()
         return {"missing": before, "left": count_missing(self)}
@@ -760,10 +681,7 @@ class Study:
 
     @property
     def plot(self) -> StudyPlots:
-        """Figures: `study.plot.coverage()`, `.map()`, `.rows()`, `.curves()`.
-
-        Each is drawn on `ax`, or on a new figure, and returns the Matplotlib axes.
-        """
+        """Figures on Matplotlib axes: `plot.coverage()`, `plot.map()`, `plot.curves()`."""
         from sdmbtl.plots import StudyPlots
 
         return StudyPlots(self)
@@ -810,9 +728,6 @@ class Study:
 
         Trials that are written meanwhile (`StudyStore.write`) are in the selector's history
         afterwards: the database comes first.
-
-        Raises:
-            BusyError: If another process holds it for too long.
         """
         with self.store.transaction() as written:
             self.refresh()
@@ -880,10 +795,7 @@ class Study:
         return share_of_range(value, self.return_range)
 
     def remaining_gain(self, policies: int = 3) -> float | None:
-        """Estimate how much the mean best return will rise by some more policies.
-
-        As `Selector.remaining_gain`, but no more than the known range of returns leaves.
-        """
+        """Estimate the rise of the mean best return by more policies, within the known range."""
         gain = self.selector.remaining_gain(policies)
         if gain is None or self.return_range is None:
             return gain
@@ -903,3 +815,21 @@ class Study:
     def running_process(self) -> int | None:
         """Number of a process that runs the study now; None if there is none."""
         return next((run.process for run in self.store.runs() if not run.is_free), None)
+
+
+def _warn_of_endless_episodes(trainer: Trainer) -> None:
+    """Warn of episodes that might never end, before time is spent on them."""
+    if not trainer.evaluates_on_host or trainer.max_episode_steps is not None:
+        return
+    from sdmbtl.environments.checks import find_missing_time_limit
+
+    try:
+        remark = find_missing_time_limit(trainer.family, trainer.space)
+    except (Exception, SystemExit):  # noqa: BLE001 (it fails: training says how)
+        return
+    if remark is not None:
+        warnings.warn(
+            f"{remark} Or set the trainer's 'max_episode_steps'. Evaluations end one as failed "
+            f"after {trainer.endless_after:,} steps ('endless_after').",
+            stacklevel=3,
+        )

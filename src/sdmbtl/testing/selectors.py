@@ -143,7 +143,6 @@ def check_state_continues_exactly(factory: SelectorFactory) -> None:
                 row[0] = np.nan if len(row) > 1 else row[0]
                 run = TrainingRun(attempt=number, errors=("lost",), steps=9, curve=((1, 0.5),))
                 original.record(original.tell(trial, row).updated(run=run))
-                original.annotate(trial, job={"id": number, "links": ["a", None]})
         loaded = factory(space, seed=5)
         loaded.load_state_dict(json.loads(json.dumps(original.state_dict(), allow_nan=False)))
         assert loaded.state_dict() == original.state_dict(), f"{name}: the state changed"

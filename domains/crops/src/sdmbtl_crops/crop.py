@@ -12,7 +12,7 @@ from sdmbtl.contexts import Range, SpaceLike
 from sdmbtl.environments.family import EnvironmentFamily
 from sdmbtl.errors import FamilyError
 from sdmbtl_crops.varieties import variety_of
-from sdmbtl_crops.weather import Years, is_own_file, load_weather, years_of
+from sdmbtl_crops.weather import Years, years_of
 
 if TYPE_CHECKING:
     from sdmbtl.environments.functional import FunctionalEnvironment
@@ -147,10 +147,6 @@ class Crop(EnvironmentFamily):
         if self.years != "train":
             return self
         return type(self)(**{**self.settings()["options"], "years": "test"})
-
-    def data_fingerprints(self) -> dict[str, str]:
-        """Return the hash of the user's own weather file, if there is one."""
-        return {self.site: load_weather(self.site).fingerprint()} if is_own_file(self.site) else {}
 
     def options(self) -> dict[str, Any]:
         """Return the crop, the place, the years and the doses."""

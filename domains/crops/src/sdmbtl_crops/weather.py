@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import csv
 import gzip
-import hashlib
 from collections.abc import Mapping
 from contextlib import suppress
 from dataclasses import dataclass
@@ -55,12 +54,6 @@ class Weather:
     years: tuple[int, ...]
     days: NDArray[np.float64]
 
-    def fingerprint(self) -> str:
-        """Return a short hash of the years and their days."""
-        digest = hashlib.sha256(repr(self.years).encode())
-        digest.update(self.days.astype("<f8").tobytes())
-        return digest.hexdigest()[:16]
-
     def split(self) -> tuple[list[int], list[int]]:
         """Return the positions of the years for training, and of those kept for tests.
 
@@ -88,11 +81,6 @@ def years_of(site: str, years: Years) -> tuple[int, ...]:
     return tuple(train if years == "train" else test)
 
 
-def is_own_file(site: str) -> bool:
-    """Return whether a site is the user's own file, and not the name of a place."""
-    return site.endswith(".csv")
-
-
 @lru_cache(maxsize=8)
 def load_weather(site: str) -> Weather:
     """Load the weather of a site by name, or of a CSV file.
@@ -105,7 +93,7 @@ def load_weather(site: str) -> Weather:
     Raises:
         FamilyError: If there is no such site, or the file is not usable.
     """
-    if site not in SITES and not is_own_file(site):
+    if site not in SITES and not site.endswith(".csv"):
         raise FamilyError(
             f"The 'site' must be one of {', '.join(SITES)}, or the path of a '.csv' file. "
             f"Got {site!r} instead.{did_you_mean(site, SITES)}"

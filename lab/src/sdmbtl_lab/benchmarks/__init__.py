@@ -1,12 +1,6 @@
 """Benchmarks: problems, the simulation of a selector on them, metrics, tables."""
 
 from sdmbtl_lab.benchmarks.benchmark import Benchmark
-from sdmbtl_lab.benchmarks.measures import (
-    CpuTime,
-    Distribution,
-    measure_cpu_time,
-    measure_distribution,
-)
 from sdmbtl_lab.benchmarks.paper_benchmarks import real_benchmark, synthetic_benchmark
 from sdmbtl_lab.benchmarks.problem import MatrixProblem, Problem
 from sdmbtl_lab.benchmarks.result import BenchmarkResult
@@ -26,8 +20,6 @@ from sdmbtl_lab.benchmarks.synthetic import (
 __all__ = [
     "Benchmark",
     "BenchmarkResult",
-    "CpuTime",
-    "Distribution",
     "MatrixProblem",
     "Problem",
     "RegionSimulation",
@@ -36,8 +28,6 @@ __all__ = [
     "further_configurations",
     "greedy_sources",
     "illustrated_configurations",
-    "measure_cpu_time",
-    "measure_distribution",
     "paper_configurations",
     "real_benchmark",
     "simulate",

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
@@ -11,7 +12,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sdmbtl.checks import check_int
-from sdmbtl.errors import BenchmarkError
+from sdmbtl.contexts import ContextSpace
+from sdmbtl.errors import BenchmarkError, SelectorError
 from sdmbtl.selectors.make import make_selector
 from sdmbtl.software import versions
 from sdmbtl_lab.benchmarks.columns import MULTI_TASK, MYOPIC, ORACLES, RANDOM, with_both_ends
@@ -46,6 +48,12 @@ _NUMBERS = (
     *(f"sdmbtl_lab.matrices.{name}" for name in ("dataset", "margins", "storage")),
     *(f"sdmbtl_lab.benchmarks.{name}" for name in ("metrics", "problem", "records", "simulate")),
 )
+#: Kind of a benchmark, in its settings -> module of its problems.
+PROBLEM_MODULES = {
+    "synthetic": "sdmbtl_lab.benchmarks.synthetic",
+    "real": "sdmbtl_lab.benchmarks.problem",
+    "variations": "variations",
+}
 
 Floats = NDArray[np.floating]
 #: Selector, number of policies and metric -> (W,) values, one for each matrix.
@@ -54,7 +62,7 @@ Values = dict[tuple[str, int, str], Floats]
 
 @dataclass(frozen=True)
 class Benchmark:
-    """Selectors and the problems they run on.
+    """Selectors and the problems they run on; further attributes are those of `BenchmarkResult`.
 
     Attributes:
         problems: The problems; each has another name.
@@ -62,17 +70,6 @@ class Benchmark:
         trials: W, the number of matrices of each problem. The paper calls them trials, and so do
             the result files; elsewhere a trial is one source, see `selectors.Trial`.
         policies: Numbers of trained policies that are reported; on smaller problems fewer of them.
-        name: Name of the result file, without ending.
-        title: Description of the problems.
-        headers: Label columns of the tables: keys of the problems' labels, "K" or "margin".
-        settings: Further data about the problems, as JSON.
-        seeds: Sources of random numbers, in words.
-        notes: Remarks on the problems, for below the tables.
-        least_margin: Problems enter the aggregate while choosing matters and the oracle is this far
-            above random choice; all of them if left out.
-
-    Raises:
-        BenchmarkError: If a setting makes no sense.
     """
 
     problems: tuple[Problem, ...]
@@ -89,8 +86,6 @@ class Benchmark:
 
     def __post_init__(self) -> None:
         names = [problem.name for problem in self.problems]
-        if not names:
-            raise BenchmarkError("There is no problem to run the selectors on. Give at least one.")
         twice = sorted({name for name in names if names.count(name) > 1})
         if twice:
             raise BenchmarkError(
@@ -109,11 +104,7 @@ class Benchmark:
     @property
     def code(self) -> str:
         """Fingerprint of the code that makes the numbers: selectors, problems and metrics."""
-        space = self.problems[0].space
-        chosen = (name for name in self.selectors if name not in ORACLES)
-        modules = {type(make_selector(name, space)).__module__ for name in chosen}
-        modules |= {type(problem).__module__ for problem in self.problems}
-        return code_fingerprint(*modules, *_NUMBERS)
+        return _code_of(self.selectors, {type(problem).__module__ for problem in self.problems})
 
     @property
     def heading(self) -> dict[str, Any]:
@@ -238,6 +229,25 @@ class Benchmark:
             matters=margin is None or margin >= CHOICE_MATTERS,
         )
         return found, values
+
+
+def made_by_older_code(result: BenchmarkResult) -> bool:
+    """Return whether the code that made a result has changed; False if that is not known."""
+    module = PROBLEM_MODULES.get(result.settings.get("kind", ""), "")
+    if not module or find_spec(module) is None:
+        return False
+    try:
+        return result.code != _code_of(result.selectors, {module})
+    except SelectorError:  # a selector that there was
+        return True
+
+
+def _code_of(selectors: Iterable[str], modules: set[str]) -> str:
+    """Return the fingerprint of selectors, of modules of problems, and of the metrics."""
+    space = ContextSpace(any=[0.0, 1.0])
+    chosen = (name for name in selectors if name not in (*ORACLES, MULTI_TASK))
+    types = {type(make_selector(name, space)).__module__ for name in chosen}
+    return code_fingerprint(*types, *modules, *_NUMBERS)
 
 
 def _values(curves: Mapping[str, Floats], policies: list[int]) -> Values:

@@ -12,7 +12,6 @@ from collections.abc import Iterable, Sequence
 from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, replace
 
-from sdmbtl.errors import BenchmarkError
 from sdmbtl.wording import printable
 
 _MOUNTAIN = "▲"
@@ -101,12 +100,6 @@ class Table:
     columns: tuple[str, ...]
     rows: tuple[TableRow, ...]
     notes: tuple[str, ...] = ()
-
-    def __post_init__(self) -> None:
-        for number, row in enumerate(self.rows, start=1):
-            labels = len(row.labels)
-            if len(row.cells) != len(self.columns) or not 1 <= labels <= len(self.label_headers):
-                raise BenchmarkError(f"Row {number} of table {self.title!r} has too many cells.")
 
     def to_text(self, width: int = 80) -> str:
         """Return plain text; the best values carry a star.

@@ -36,6 +36,7 @@ bench = typer.Typer(
     no_args_is_help=True,
     rich_markup_mode=None,
 )
+OLDER_CODE = "Made by older code. Run the benchmark again for the numbers of today's."
 _command = partial(bench.command, cls=PlainHelpCommand)
 
 
@@ -169,11 +170,19 @@ def bench_show(
     output_format: OutputFormat = Format.text,
     auc: Auc = False,
 ) -> None:
-    """Print the tables of finished benchmarks again, in any format."""
+    """Print the tables of finished benchmarks again, in any format.
+
+    A note marks results that were made by older code.
+    """
+    from dataclasses import replace
+
     from sdmbtl_lab.benchmarks import BenchmarkResult
+    from sdmbtl_lab.benchmarks.benchmark import made_by_older_code
 
     for path in files:
         result = BenchmarkResult.load(path)
+        if made_by_older_code(result):
+            result = replace(result, notes=(OLDER_CODE, *result.notes))
         try:
             _print_tables(result, output_format, auc=auc)
         except (ArithmeticError, LookupError, TypeError) as error:

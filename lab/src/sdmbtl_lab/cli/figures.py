@@ -77,58 +77,55 @@ def figures(
     """Draw the paper's figures, of transfer matrices and of benchmarks.
 
     Each file is named by its content; captions.txt has their captions, with
-    the number of the paper's figure where there is one.
+    the number of the paper's figure where there is one. Data without anything
+    to show in a figure are left out of it, and listed.
     """
     from sdmbtl.plots import save_axes
 
     # Everything is read before anything is written: a wrong name costs nothing then.
     found = [*_of_matrices(data, matrices, timed), *_of_benchmarks(results or [])]
     out.mkdir(parents=True, exist_ok=True)
-    captions = {}
+    captions, left_out = {}, [figure.left_out for figure in found if figure.left_out]
     for figure in found:
-        path = out / f"{figure.name}.{kind.value}"
-        save_axes(figure.draw().axes[0], path)
-        captions[path] = figure.caption
-        if not as_json:
-            note(f"Drawn: {path}")
+        if figure.draw is not None:
+            path = out / f"{figure.name}.{kind.value}"
+            save_axes(figure.draw().axes[0], path)
+            captions[path] = figure.caption
+            if not as_json:
+                note(f"Drawn: {path}")
     lines = "".join(f"{path.name}: {caption}\n" for path, caption in captions.items())
     write_atomically(out / "captions.txt", lines.encode())
     if as_json:
-        print_json({"figures": [{"file": str(p), "caption": c} for p, c in captions.items()]})
-    else:
-        note(f"The captions are in {out / 'captions.txt'}.")
+        drawn = [{"file": str(path), "caption": caption} for path, caption in captions.items()]
+        print_json({"figures": drawn, "left_out": left_out})
+        return
+    for text in left_out:
+        note(f"Left out: {text}.")
+    note(f"The captions are in {out / 'captions.txt'}.")
 
 
 def _of_matrices(data: str | None, matrices: int, timed: int) -> Iterator[PaperFigure]:
     from sdmbtl_lab.benchmarks import illustrated_configurations
-    from sdmbtl_lab.benchmarks.measures import measure_cpu_time, measure_distribution
-    from sdmbtl_lab.figures import (
-        cpu_time_figure,
-        distribution_figure,
-        synthetic_figure,
-        transfer_figures,
-    )
+    from sdmbtl_lab.figures import PaperFigure, transfer_figures
+    from sdmbtl_lab.figures.benchmark_figures import cpu_time_figure, distribution_figure
+    from sdmbtl_lab.figures.transfer_figures import synthetic_matrices_figure
     from sdmbtl_lab.matrices import load_matrix, matrix_names
 
     names = (*matrix_names(), SYNTHETIC) if data is None else parse_names(data)
     datasets = [load_matrix(name) for name in names if name != SYNTHETIC]
     if SYNTHETIC in names:
-        yield synthetic_figure(illustrated_configurations())
+        draw = partial(synthetic_matrices_figure, illustrated_configurations())
+        yield PaperFigure("transfer-matrices", SYNTHETIC, draw)
     if timed and datasets:
-        yield cpu_time_figure(
-            lambda: [
-                measure_cpu_time(dataset, TIMED, policies=min(timed, len(dataset.space)))
-                for dataset in datasets
-            ]
-        )
+        draw = partial(cpu_time_figure, datasets, TIMED, timed)
+        yield PaperFigure("cpu-time", "selectors", draw)
     for dataset in datasets:
         yield from transfer_figures(dataset)
-        if matrices and len(dataset.matrices) > 1:
-            policies = min(POLICIES, len(dataset.space))
-            measure = partial(
-                measure_distribution, dataset, SELECTOR, policies=policies, matrices=matrices
-            )
-            yield distribution_figure(dataset.name, measure)
+        if matrices:
+            numbers = {"policies": min(POLICIES, len(dataset.space)), "matrices": matrices}
+            draw = partial(distribution_figure, dataset, SELECTOR, **numbers)
+            several = len(dataset.matrices) > 1
+            yield PaperFigure("seeds-and-drawn", dataset.name, draw if several else None)
 
 
 def _of_benchmarks(paths: list[Path]) -> Iterator[PaperFigure]:

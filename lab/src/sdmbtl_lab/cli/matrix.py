@@ -2,22 +2,16 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 from shlex import quote
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from sdmbtl.cli.options import (
-    EnvArgument,
-    EnvironmentSettings,
-    JsonOption,
-    SeedOption,
-    TrainingSettings,
-    with_settings,
-)
+from sdmbtl.cli import options
 from sdmbtl.cli.output import note, print_json, say
-from sdmbtl.cli.parsing import directory_name
+from sdmbtl.cli.parsing import parse_settings
 from sdmbtl.cli.signals import StopSignals
 from sdmbtl.console import PlainConsole
 from sdmbtl.wording import counted
@@ -28,23 +22,22 @@ if TYPE_CHECKING:
     from sdmbtl_lab.matrices.matrix_factory import MatrixFactory
 
 
-@with_settings
 def matrix(
-    env: EnvArgument,
+    env: options.EnvArgument,
     *,
     seeds: Annotated[int, typer.Option(metavar="N", help="Training runs per source.", min=1)] = 3,
     out: Annotated[
         Path | None,
         typer.Option(metavar="DIR", help="Directory of the matrix.", show_default="matrices/env"),
     ] = None,
-    seed: SeedOption = 0,
+    seed: options.SeedOption = 0,
     jobs: Annotated[
         int | None,
         typer.Option(
             "--jobs", "-j", metavar="N", help="Processes.", min=1, show_default="all cores"
         ),
     ] = None,
-    as_json: JsonOption = False,
+    as_json: options.JsonOption = False,
     multi_task: Annotated[
         str,
         typer.Option(
@@ -52,8 +45,13 @@ def matrix(
             help="Multi-task policies with the steps of K policies; '' for none.",
         ),
     ] = "6,12,50",
-    environment: EnvironmentSettings,
-    training: TrainingSettings,
+    space: options.SpaceOption = None,
+    levels: options.LevelsOption = None,
+    option: options.EnvOption = None,
+    trainer: options.TrainerOption = "auto",
+    steps: options.StepsOption = None,
+    set_: options.SetOption = None,
+    episodes: options.EpisodesOption = 10,
 ) -> None:
     """Train a policy on every context and evaluate it on every other.
 
@@ -66,15 +64,17 @@ def matrix(
     from sdmbtl_lab.matrices.matrix_factory import MatrixFactory, MatrixRecipe
 
     signals = StopSignals()
-    path = out or Path("matrices") / directory_name(env)
-    with signals.ending_with(lambda: _interrupted(path)):
-        family = environment.make_family(env)
-        options = training.keywords["trainer_options"]
-        made = make_trainer(training.trainer, family, family.space(), **options)
+    path = out or Path("matrices") / re.sub(r"[:/]", "-", env.lower())
+    kept = f"Interrupted; finished work is kept in {quote(str(path))}. The same command continues."
+    with signals.ending_with(kept):
+        family = options.make_family(env, space, levels, option)
+        settings = parse_settings(set_, "--set")
+        settings |= {} if steps is None else {"total_timesteps": steps}
+        made = make_trainer(trainer, family, family.space(), **settings)
         made.check_environment()
         recipe = MatrixRecipe.of(
             made,
-            episodes=training.episodes,
+            episodes=episodes,
             seed=seed,
             multi_task=parse_whole_numbers(multi_task, "--multi-task"),
         )
@@ -85,13 +85,6 @@ def matrix(
         print_json(_summary(dataset) | {"path": str(factory.path)})
     else:
         _print(dataset, factory.path)
-
-
-def _interrupted(path: Path) -> str:
-    """Return the message for a signal that ends the work."""
-    if not (path / "recipe.json").exists():
-        return "Interrupted before the matrix was begun."
-    return f"Interrupted; finished work is kept in {quote(str(path))}. The same command continues."
 
 
 def _make(
@@ -107,8 +100,6 @@ def _make(
         f"{recipe.training['total_timesteps']:,} steps, "
         f"{counted(recipe.episodes, 'episode')} per pair, in {factory.out}"
     )
-    for damaged in factory.damaged(seeds):
-        note(f"{damaged} is damaged and made again.")
     with WorkBar(PlainConsole(stderr=True), factory.name) as bar:
 
         def show(done: int, total: int, label: str) -> None:
@@ -117,15 +108,9 @@ def _make(
                 note(f"Continuing after {done} of {counted(total, 'policy', 'policies')}.")
             bar(done, total, label)
 
-        dataset = factory.make(
+        return factory.make(
             seeds, jobs=jobs or available_cores(), progress=show, heartbeat=signals.check
         )
-    if factory.begun_seeds > seeds:
-        note(
-            f"{factory.out} keeps rows of {factory.begun_seeds} seeds: --seeds "
-            f"{factory.begun_seeds} puts them into the matrix."
-        )
-    return dataset
 
 
 def _summary(dataset: TransferDataset) -> dict[str, Any]:

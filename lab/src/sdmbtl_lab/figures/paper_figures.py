@@ -3,21 +3,18 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, replace
 from functools import partial
-from typing import TYPE_CHECKING
+from typing import Any
 
 from matplotlib.figure import Figure
 
+from sdmbtl_lab.benchmarks.columns import INDEPENDENT
+from sdmbtl_lab.benchmarks.result import BenchmarkResult, ProblemResult
 from sdmbtl_lab.figures import benchmark_figures as of_benchmark
 from sdmbtl_lab.figures import transfer_figures as of_matrix
 from sdmbtl_lab.matrices import TransferDataset
-
-if TYPE_CHECKING:
-    from sdmbtl_lab.benchmarks.measures import CpuTime, Distribution
-    from sdmbtl_lab.benchmarks.result import BenchmarkResult
-    from sdmbtl_lab.benchmarks.synthetic import SyntheticProblem
 
 #: Kind of figure and data -> the paper's figure that shows the same kind of data.
 PAPER = {
@@ -58,17 +55,35 @@ CAPTIONS = {
     "is higher.",
     "cpu-time": "CPU time of each round on this machine, without training: the choice and its row.",
 }
+#: Kind of figure -> reason why data sets or problems are left out of it.
+REASONS = {
+    "transfer-by-dimension": "contexts are a list, not a grid",
+    "f-g-h": "contexts are a list, not a grid",
+    "seeds-and-drawn": "one seed only",
+    "score": "choosing hardly matters",
+    "choices": "no selector that detects a structure",
+    "policies-to-epsilon": "on half of the matrices no selector gets there",
+    "intervals": "fewer policies were trained",
+}
 #: Selectors that detect a structure in each round: the choices of the first one are shown.
 DETECTING = ("m/gp-mbtl", "m/gp-mbtl-unbiased")
 
 
 @dataclass(frozen=True)
 class PaperFigure:
-    """A figure that can be drawn."""
+    """A figure that can be drawn.
+
+    Attributes:
+        kind: One of `CAPTIONS`.
+        data: The data set or benchmark.
+        draw: Draws it; None if there is nothing to show.
+        without: Problems that are left out of it.
+    """
 
     kind: str
     data: str
-    draw: Callable[[], Figure]
+    draw: Callable[[], Figure] | None
+    without: tuple[str, ...] = ()
 
     @property
     def name(self) -> str:
@@ -76,54 +91,64 @@ class PaperFigure:
         return re.sub(r"[^\w.-]", "-", f"{self.kind}-{self.data}")
 
     @property
+    def left_out(self) -> str:
+        """Everything that is not shown, and why; empty if nothing is left out."""
+        if self.draw is None:
+            return f"{self.name} ({REASONS[self.kind]})"
+        return f"of {self.name}: {self._without}" if self.without else ""
+
+    @property
     def caption(self) -> str:
         """Caption, with the number of the paper's figure if there is one."""
+        caption = f"{self.data}: {CAPTIONS[self.kind]}"
+        if self.without:
+            caption += f" Left out: {self._without}."
         number = PAPER.get((self.kind, self.data))
-        paper = "" if number is None else f" Compare with Figure {number} of the paper."
-        return f"{self.data}: {CAPTIONS[self.kind]}{paper}"
+        return caption + ("" if number is None else f" Compare with Figure {number} of the paper.")
+
+    @property
+    def _without(self) -> str:
+        return f"{', '.join(self.without)} ({REASONS[self.kind]})"
 
 
 def transfer_figures(dataset: TransferDataset) -> Iterator[PaperFigure]:
-    """Yield the figures of a data set; those by dimension if its contexts are a grid."""
-    figures = {"transfer-matrix": of_matrix.transfer_matrix_figure}
-    if dataset.space.is_grid:
-        figures["transfer-by-dimension"] = of_matrix.mean_transfer_figure
-        figures["f-g-h"] = of_matrix.decomposition_figure
-    for kind, draw in figures.items():
-        yield PaperFigure(kind, dataset.name, partial(draw, dataset))
+    """Yield the figures of a data set; those by dimension need contexts that are a grid."""
+    whole = partial(of_matrix.transfer_matrix_figure, dataset)
+    yield PaperFigure("transfer-matrix", dataset.name, whole)
+    for kind, draw in (
+        ("transfer-by-dimension", of_matrix.mean_transfer_figure),
+        ("f-g-h", of_matrix.decomposition_figure),
+    ):
+        drawable = partial(draw, dataset) if dataset.space.is_grid else None
+        yield PaperFigure(kind, dataset.name, drawable)
 
 
 def benchmark_figures(result: BenchmarkResult) -> Iterator[PaperFigure]:
-    """Yield the figures of a benchmark."""
-    fewest = min(problem.rounds for problem in result.problems)
+    """Yield the figures of a benchmark, each of the problems that have something to show."""
+    problems, detecting = result.problems, DETECTING[0]
+    if not any(p.of(detecting).strategies for p in problems):
+        detecting = DETECTING[1]
+    fewest = min(problem.rounds for problem in problems)
     most = max((k for k in result.policies if k <= fewest), default=min(result.policies))
-    shown = [selector for selector in result.selectors if selector != "independent"]
-    figures: dict[str, Callable[[], Figure]] = {
-        "curves": partial(of_benchmark.curves_figure, result),
-        "intervals": partial(of_benchmark.intervals_figure, result, shown, most),
+    names = [name for name in result.selectors if name != INDEPENDENT]
+    entering = {p.name for k in range(1, result.policies[-1] + 1) for p in result.entering(k)}
+
+    def gets_there(problem: ProblemResult) -> bool:
+        return any(r.median is not None for n in names for r in problem.of(n).rounds_to.values())
+
+    plans: dict[str, tuple[Callable[[ProblemResult], Any], Callable[..., Figure], list[Any]]] = {
+        "curves": (lambda _: True, of_benchmark.curves_figure, []),
+        "intervals": (
+            lambda p: any(p.statistics(n, most, "final") for n in names),
+            *(of_benchmark.intervals_figure, [names, most]),
+        ),
+        "score": (lambda p: p.name in entering, of_benchmark.score_figure, []),
+        "choices": (lambda p: p.of(detecting).strategies, of_benchmark.choices_figure, [detecting]),
+        "policies-to-epsilon": (gets_there, of_benchmark.rounds_figure, [names]),
     }
-    if of_benchmark.score_curves(result):
-        figures["score"] = partial(of_benchmark.score_figure, result)
-    detecting = (s for s in DETECTING if any(p.of(s).strategies for p in result.problems))
-    if (selector := next(detecting, None)) is not None:
-        figures["choices"] = partial(of_benchmark.choices_figure, result, selector)
-    if any(p.of(selector).rounds_to for p in result.problems for selector in shown):
-        figures["policies-to-epsilon"] = partial(of_benchmark.rounds_figure, result, shown)
-    for kind, draw in figures.items():
-        yield PaperFigure(kind, result.name, draw)
-
-
-def distribution_figure(name: str, measure: Callable[[], Distribution]) -> PaperFigure:
-    """Return the figure of a selector on the seeds of a data set, and on resampled matrices."""
-    return PaperFigure("seeds-and-drawn", name, lambda: of_benchmark.distribution_figure(measure()))
-
-
-def synthetic_figure(problems: Sequence[SyntheticProblem]) -> PaperFigure:
-    """Return the figure of one matrix of each configuration of synthetic data."""
-    draw = partial(of_matrix.synthetic_matrices_figure, problems)
-    return PaperFigure("transfer-matrices", "synthetic", draw)
-
-
-def cpu_time_figure(measure: Callable[[], Sequence[CpuTime]]) -> PaperFigure:
-    """Return the figure of the cost of selectors on some data sets."""
-    return PaperFigure("cpu-time", "selectors", lambda: of_benchmark.cpu_time_figure(measure()))
+    for kind, (has_content, draw, arguments) in plans.items():
+        shown = tuple(problem for problem in problems if has_content(problem))
+        without = tuple(problem.name for problem in problems if problem not in shown)
+        some = replace(result, problems=shown)
+        drawable = partial(draw, some, *arguments) if shown else None
+        yield PaperFigure(kind, result.name, drawable, without)

@@ -4,52 +4,132 @@ from __future__ import annotations
 
 import fcntl
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, nullcontext
+from dataclasses import dataclass, replace
 from functools import partial
 from itertools import groupby
 from pathlib import Path
 from platform import machine
-from typing import Any, Generic, TypeVar
+from time import process_time
+from typing import Any, ClassVar, Generic, Self, TypeVar
 
 import numpy as np
+from numpy.typing import NDArray
 
 from sdmbtl.checks import check_int
+from sdmbtl.contexts import ContextSpace
 from sdmbtl.errors import MatrixError, TrainingError, WorkerLostError
 from sdmbtl.software import TRAINING, versions
+from sdmbtl.training import Failure, TrainerSpec, Training, TrainingJob, evaluate, train
+from sdmbtl.transfer.storage import Shape, load_arrays, save_arrays
 from sdmbtl_lab.computing import Heartbeat, compute_all
 from sdmbtl_lab.fingerprint import code_fingerprint
 from sdmbtl_lab.matrices.recipe import Recipe, keep_recipe
 from sdmbtl_lab.matrices.storage import Dataset
-from sdmbtl_lab.matrices.units import (
-    AnyRows,
-    AnyUnit,
-    Computation,
-    compute_with_retries,
-)
 
 #: Called with the work done and the total work, in policies, and what was finished.
 Progress = Callable[[int, int, str], None]
 #: Code of the product that makes policies and returns.
 _TRAINING = ("sdmbtl.contexts", "sdmbtl.environments", "sdmbtl.policies", "sdmbtl.training")
+KIND = "rows of a transfer matrix"
+#: Attempts at a unit that fails, each with other training seeds.
+ATTEMPTS = 3
 
 AnyRecipe = TypeVar("AnyRecipe", bound=Recipe)
 AnyDataset = TypeVar("AnyDataset", bound=Dataset)
 
 
-class Factory(ABC, Generic[AnyRecipe, AnyUnit, AnyRows, AnyDataset]):
+@dataclass(frozen=True)
+class Unit:
+    """Piece of work: some policies of one seed, trained side by side.
+
+    Attributes:
+        seed: Number of the seed.
+        sources: Numbers of the sources; none for a multi-task policy.
+        multi_task: Steps of a multi-task policy, in source policies.
+        parents: Sources among them that others start from: their policies are kept.
+        stage: Number of policies that each starts from, one after the other. Earlier stages are
+            done first.
+    """
+
+    seed: int
+    sources: tuple[int, ...] = ()
+    multi_task: int | None = None
+    parents: tuple[int, ...] = ()
+    stage: int = 0
+
+    @property
+    def label(self) -> str:
+        """Label in the progress display."""
+        if self.multi_task is not None:
+            return f"seed {self.seed}, multi-task with the steps of {self.multi_task}"
+        return f"seed {self.seed}, {len(self.sources)} sources from {self.sources[0]}"
+
+    @property
+    def path(self) -> Path:
+        """Its file, in the directory of the matrix."""
+        many = self.multi_task is not None
+        name = f"multi-task-{self.multi_task}" if many else f"{self.sources[0]:05}"
+        return Path("rows") / f"seed-{self.seed}" / f"{name}.npz"
+
+    @property
+    def weight(self) -> int:
+        """Amount of training, in source policies."""
+        return self.multi_task or len(self.sources)
+
+
+@dataclass(frozen=True)
+class Rows:
+    """Results of a unit, for its c policies.
+
+    Attributes:
+        returns: (c, N) mean returns on the targets.
+        source_returns: (c,) as training found them.
+        episode_variance: (c,) variance between episodes, mean over the targets; 0 if there is
+            only one episode.
+        cost: (4,) CPU seconds of training, of evaluation; steps of the last training; attempts.
+        curves: (c, T, 2) steps and mean returns on the training contexts during training.
+    """
+
+    shapes: ClassVar[Mapping[str, Shape]] = {
+        "returns": ("policies", "targets"),
+        "source_returns": ("policies",),
+        "episode_variance": ("policies",),
+        "cost": (4,),
+        "curves": ("policies", "times", 2),
+    }
+
+    returns: NDArray[np.float64]
+    source_returns: NDArray[np.float64]
+    episode_variance: NDArray[np.float64]
+    cost: NDArray[np.float64]
+    curves: NDArray[np.float64]
+
+    @classmethod
+    def load(cls, path: Path, space: ContextSpace, policies: int) -> Self | None:
+        """Read rows back; None if there are none, or they are damaged or of other contexts."""
+        try:
+            found, arrays = load_arrays(path, kind=KIND, arrays=cls.shapes)
+        except (FileNotFoundError, MatrixError):
+            return None
+        fits = found == space and len(arrays["returns"]) == policies
+        return (
+            cls(**arrays) if fits and all(np.isfinite(a).all() for a in arrays.values()) else None
+        )
+
+
+class Factory(ABC, Generic[AnyRecipe, AnyDataset]):
     """Makes the matrix of a recipe in a directory, piece by piece.
 
-    Every piece is written when it is done, so interrupted work continues.
+    Every piece is written when it is done, so interrupted work continues. A factory is pickled
+    when its work is done in several processes.
 
     Args:
         out: The directory; made if missing.
         recipe: Settings that decide the numbers.
         name: Name of the data set; that of the directory if left out.
     """
-
-    #: Type of the results of a piece of work.
-    rows_type: type[AnyRows]
 
     def __init__(self, out: str | Path, recipe: AnyRecipe, name: str | None = None) -> None:
         self.out = out = Path(out)
@@ -67,32 +147,24 @@ class Factory(ABC, Generic[AnyRecipe, AnyUnit, AnyRows, AnyDataset]):
             ) from None
 
     @abstractmethod
-    def units(self, seed: int) -> list[AnyUnit]:
+    def units(self, seed: int) -> list[Unit]:
         """Return the work of one seed; the same each time."""
 
-    @property
     @abstractmethod
-    def computation(self) -> Computation[AnyUnit, AnyRows]:
-        """Function that does a piece of work; it is sent to other processes."""
+    def jobs(self, unit: Unit, attempt: int) -> tuple[TrainerSpec, list[TrainingJob], list[int]]:
+        """Return the training of a unit: specification, jobs, seeds of the evaluations."""
 
     @abstractmethod
-    def assemble(self, each: Sequence[Sequence[tuple[AnyUnit, AnyRows]]]) -> AnyDataset:
+    def assemble(self, each: Sequence[Sequence[tuple[Unit, Rows]]]) -> AnyDataset:
         """Make a data set of the results of each seed."""
+
+    def keep(self, unit: Unit, runs: Sequence[Training]) -> None:
+        """Write whatever later units need of these training runs."""
 
     @property
     def path(self) -> Path:
         """File of the finished matrix."""
         return self.out / "matrix.npz"
-
-    @property
-    def begun_seeds(self) -> int:
-        """Number of seeds with rows in the directory, finished or not."""
-        return len(list(self.out.glob("rows/seed-*/")))
-
-    def damaged(self, seeds: int) -> list[Path]:
-        """Return files of these seeds that cannot be used: `make` makes them again."""
-        paths = (self.out / unit.path for unit in self._missing(seeds))
-        return [path for path in paths if path.exists()]
 
     def make(
         self,
@@ -112,18 +184,24 @@ class Factory(ABC, Generic[AnyRecipe, AnyUnit, AnyRows, AnyDataset]):
             heartbeat: Called regularly during work; an exception that it raises ends the work.
         """
         check_int("seeds", seeds, low=1, error=MatrixError)
-        check_int("jobs", jobs, low=1, error=MatrixError)
         with self._alone():
-            self._do_what_is_missing(seeds, jobs, progress, heartbeat)
-            dataset = self.assembled(seeds)
+            todo = [u for s in range(seeds) for u in self.units(s) if not self.is_done(u)]
+            total = seeds * sum(unit.weight for unit in self.units(0))
+            done = total - sum(unit.weight for unit in todo)
+            if progress:
+                progress(done, total, "")
+            for unit, rows in self._results(todo, jobs, heartbeat):
+                with self._writing():
+                    path = self.out / unit.path
+                    path.parent.mkdir(parents=True, exist_ok=True)
+                    save_arrays(path, kind=KIND, space=self.recipe.space, arrays=vars(rows))
+                done += unit.weight
+                if progress:
+                    progress(done, total, unit.label)
+            dataset = self._assembled(seeds)
             with self._writing():
                 dataset.save(self.path)
         return dataset
-
-    def assembled(self, seeds: int) -> AnyDataset:
-        """Return the first seeds as a data set."""
-        check_int("seeds", seeds, low=1, error=MatrixError)
-        return self.assemble([self._seed(seed) for seed in range(seeds)])
 
     def finished(self) -> AnyDataset:
         """Return the finished seeds, up to the first unfinished one, as a data set."""
@@ -134,28 +212,69 @@ class Factory(ABC, Generic[AnyRecipe, AnyUnit, AnyRows, AnyDataset]):
             raise MatrixError(
                 f"No seed of the matrix in {str(self.out)!r} is finished. Finish making it first."
             )
-        return self.assembled(seeds)
+        return self._assembled(seeds)
 
-    def _do_what_is_missing(
-        self, seeds: int, jobs: int, progress: Progress | None, heartbeat: Heartbeat | None
-    ) -> None:
-        todo = self._missing(seeds)
-        total = seeds * sum(unit.weight for unit in self.units(0))
-        done = total - sum(unit.weight for unit in todo)
-        if progress:
-            progress(done, total, "")
-        if not todo:
-            return
-        for unit, rows in self._results(todo, jobs, heartbeat):
-            with self._writing():
-                rows.save(self.out / unit.path, self.recipe.space)
-            done += unit.weight
-            if progress:
-                progress(done, total, unit.label)
+    def is_done(self, unit: Unit) -> bool:
+        """Return whether all results of a piece of work are there."""
+        return self._rows(unit) is not None
+
+    def compute(self, heartbeat: Heartbeat | None, unit: Unit) -> Rows:
+        """Train and evaluate, with other training seeds if that fails."""
+        wasted = 0.0
+        for attempt in range(ATTEMPTS):
+            began = process_time()
+            try:
+                rows = self._train_and_evaluate(unit, attempt, heartbeat)
+            except TrainingError as error:
+                wasted += process_time() - began
+                cause = error
+            else:
+                return replace(rows, cost=rows.cost + np.array([wasted, 0, 0, attempt]))
+        raise TrainingError(
+            f"The training run for {unit.label} failed {ATTEMPTS} times, each time with other "
+            f"seeds. The last time: {cause}"
+        )
+
+    def _train_and_evaluate(self, unit: Unit, attempt: int, heartbeat: Heartbeat | None) -> Rows:
+        """Train policies together, and evaluate each on all targets with its own seed."""
+        spec, jobs, seeds = self.jobs(unit, attempt)
+        targets, episodes = self.recipe.space.targets, self.recipe.episodes
+        began = process_time()
+
+        def progress(*_: object) -> None:
+            if heartbeat is not None:
+                heartbeat()
+
+        runs = []
+        for result in train(spec, jobs, progress):
+            if isinstance(result, Failure):
+                raise TrainingError(result.error)
+            runs.append(result)
+        trained = process_time()
+        played = np.stack(
+            [
+                evaluate(
+                    spec, run.policy, targets, episodes=episodes, seed=seed, progress=progress
+                ).complete()
+                for run, seed in zip(runs, seeds, strict=True)
+            ]
+        )
+        evaluated = process_time()
+        self.keep(unit, runs)
+        variance = played.var(axis=2, ddof=1) if episodes > 1 else np.zeros(played.shape[:2])
+        steps = sum(training.steps for training in runs)
+        curves = np.array([run.curve for run in runs], dtype=np.float64)
+        return Rows(
+            returns=played.mean(axis=2),
+            source_returns=np.array([training.source_return for training in runs]),
+            episode_variance=variance.mean(axis=1),
+            cost=np.array([trained - began, evaluated - trained, steps, 1], dtype=np.float64),
+            curves=curves.reshape(len(runs), -1, 2),
+        )
 
     def _results(
-        self, todo: list[AnyUnit], jobs: int, heartbeat: Heartbeat | None
-    ) -> Iterator[tuple[AnyUnit, AnyRows]]:
+        self, todo: list[Unit], jobs: int, heartbeat: Heartbeat | None
+    ) -> Iterator[tuple[Unit, Rows]]:
         """Yield the rows of the units as they finish, one stage after the other."""
         # Seed by seed, and the longest first: then no process waits long for the others.
         ordered = sorted(todo, key=lambda unit: (unit.stage, unit.seed, -unit.weight))
@@ -164,8 +283,7 @@ class Factory(ABC, Generic[AnyRecipe, AnyUnit, AnyRows, AnyDataset]):
                 units = list(stage)
                 processes = min(jobs, len(units))
                 here = heartbeat if processes == 1 else None
-                compute = partial(compute_with_retries, self.computation, here)
-                yield from compute_all(compute, units, processes, heartbeat)
+                yield from compute_all(partial(self.compute, here), units, processes, heartbeat)
         except WorkerLostError as error:
             raise TrainingError(
                 f"A worker process died, perhaps for lack of memory. {self._kept} "
@@ -207,29 +325,18 @@ class Factory(ABC, Generic[AnyRecipe, AnyUnit, AnyRows, AnyDataset]):
     def _kept(self) -> str:
         return f"Everything finished so far is kept in {str(self.out)!r}."
 
-    def is_done(self, unit: AnyUnit) -> bool:
-        """Return whether all results of a piece of work are there."""
-        return self._rows(unit) is not None
+    def _rows(self, unit: Unit) -> Rows | None:
+        return Rows.load(self.out / unit.path, self.recipe.space, len(unit.sources) or 1)
 
-    def _missing(self, seeds: int) -> list[AnyUnit]:
-        every = (unit for seed in range(seeds) for unit in self.units(seed))
-        return [unit for unit in every if not self.is_done(unit)]
+    def _assembled(self, seeds: int) -> AnyDataset:
+        """Return the first seeds, which are finished, as a data set."""
+        each = []
+        for seed in range(seeds):
+            found = [(unit, self._rows(unit)) for unit in self.units(seed)]
+            each.append([(unit, rows) for unit, rows in found if rows is not None])
+        return self.assemble(each)
 
-    def _seed(self, seed: int) -> list[tuple[AnyUnit, AnyRows]]:
-        found = []
-        for unit in self.units(seed):
-            rows = self._rows(unit)
-            if rows is None:
-                raise MatrixError(
-                    f"The matrix in {str(self.out)!r} lacks {unit.label}. Finish making it first."
-                )
-            found.append((unit, rows))
-        return found
-
-    def _rows(self, unit: AnyUnit) -> AnyRows | None:
-        return self.rows_type.load(self.out / unit.path, self.recipe.space, unit.n_policies)
-
-    def card(self, each: Sequence[Sequence[tuple[AnyUnit, AnyRows]]]) -> dict[str, Any]:
+    def card(self, each: Sequence[Sequence[tuple[Unit, Rows]]]) -> dict[str, Any]:
         """Return the provenance of the rows of some seeds, as JSON data."""
         costs = [rows.cost for seed in each for _, rows in seed]
         training, evaluation, steps, _ = np.sum(costs, axis=0).tolist()

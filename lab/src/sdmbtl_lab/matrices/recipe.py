@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 from functools import cached_property
 from pathlib import Path
 from typing import Any, Self
 
-from sdmbtl.checks import MAX_COUNT, check_int, short_text
+from sdmbtl.checks import MAX_COUNT, check_int
 from sdmbtl.contexts import ContextSpace
 from sdmbtl.environments.registry import can_be_made_anywhere, code_of_family
 from sdmbtl.errors import MatrixError
@@ -46,23 +45,11 @@ class Recipe:
     seed: int = 0
 
     def __post_init__(self) -> None:
-        for name in ("family", "targets", "training"):
-            if not isinstance(getattr(self, name), dict):
-                raise MatrixError(
-                    f"{name!r} must be a dictionary. Got {short_text(getattr(self, name))} instead."
-                )
         if self.trainer not in trainer_names() or self.trainer == AUTO:
             raise MatrixError(
                 f"A matrix is made with one of the trainers of this package, so that other "
                 f"processes can make it: {', '.join(t for t in trainer_names() if t != AUTO)}. "
                 f"Got {self.trainer!r} instead."
-            )
-        if not isinstance(self.family.get("name"), str) or not isinstance(
-            self.family.get("options"), dict
-        ):
-            raise MatrixError(
-                "The 'family' of a matrix must have a 'name' and 'options'. "
-                f"Got {short_text(self.family)} instead."
             )
         episodes = check_int("episodes", self.episodes, low=1, high=MAX_COUNT, error=MatrixError)
         seed = check_int("seed", self.seed, low=0, error=MatrixError)
@@ -90,14 +77,6 @@ class Recipe:
             **settings,
         )
 
-    @classmethod
-    def from_dict(cls, data: Mapping[str, Any]) -> Self:
-        """Read `to_dict()` back."""
-        try:
-            return cls(**data)
-        except TypeError as error:
-            raise MatrixError(f"This is not a recipe of a matrix: {error}.") from None
-
     def to_dict(self) -> dict[str, Any]:
         """The recipe as JSON data."""
         return json.loads(json.dumps(asdict(self)))  # type: ignore[no-any-return]
@@ -117,9 +96,9 @@ class Recipe:
     def load(cls, path: Path, *, trust: bool = False) -> Self:
         """Read a recipe from a file."""
         try:
-            recipe = cls.from_dict(read_json(path))
+            recipe = cls(**read_json(path))
             len(recipe.space)  # raises if this is not a space
-        except ValueError as error:
+        except (AttributeError, LookupError, TypeError, ValueError) as error:
             raise MatrixError(f"{path} is damaged ({error}). {_PUT_BACK}") from None
         if not trust:
             refuse_untrusted(

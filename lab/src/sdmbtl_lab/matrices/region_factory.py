@@ -2,29 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from collections.abc import Set as AbstractSet
+from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import cached_property, partial
+from functools import cached_property
 from pathlib import Path
-from typing import Any, ClassVar
 
 import numpy as np
 import scipy
 from numpy.typing import NDArray
 
-from sdmbtl.checks import MAX_COUNT, check_bool, check_float, check_int
 from sdmbtl.contexts import Source
 from sdmbtl.errors import MatrixError
 from sdmbtl.policies import load_policy, save_policy
 from sdmbtl.seeds import derived_seed, seed_sequence
-from sdmbtl.training import TrainingJob
-from sdmbtl.transfer.storage import Shape
-from sdmbtl_lab.computing import Heartbeat
-from sdmbtl_lab.matrices.factory import Factory
+from sdmbtl.training import TrainerSpec, Training, TrainingJob
+from sdmbtl_lab.matrices.factory import Factory, Rows, Unit
 from sdmbtl_lab.matrices.recipe import Recipe
 from sdmbtl_lab.matrices.region_dataset import RegionDataset, ancestors
-from sdmbtl_lab.matrices.units import Computation, Rows, Unit, train_and_evaluate
 
 
 @dataclass(frozen=True)
@@ -34,22 +28,12 @@ class RegionForm:
     Attributes:
         width: Width of the region, 0 (a point) to 1.
         from_generalist: True if it starts from a generalist, not from scratch.
-        length: Its steps, in units: a unit is what the trainer is set to.
+        length: Its steps, in those that the trainer is set to.
     """
 
     width: float
     from_generalist: bool
     length: float
-
-    def __post_init__(self) -> None:
-        check_bool("from_generalist", self.from_generalist, error=MatrixError)
-        for name in ("width", "length"):
-            check_float(name, getattr(self, name), low=0.0, error=MatrixError)
-        if self.width > 1 or self.length == 0:
-            raise MatrixError(
-                "A form of regions has a 'width' of at most 1 and a 'length' above 0. "
-                f"Got {self!r} instead."
-            )
 
 
 #: Four widths from scratch, the same from a generalist with half the steps; and half the steps
@@ -85,28 +69,13 @@ class RegionRecipe(Recipe):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        for name in ("centers", "runs", "region_contexts", "whole_contexts"):
-            given = getattr(self, name)
-            self.put(**{name: check_int(name, given, low=1, high=MAX_COUNT, error=MatrixError)})
-        for name in ("lengths", "parent_lengths"):
-            numbers = [check_int(name, n, low=1, error=MatrixError) for n in getattr(self, name)]
-            self.put(**{name: tuple(sorted(set(numbers)))})
         forms = [f if isinstance(f, RegionForm) else RegionForm(**f) for f in self.forms]
-        self.put(forms=tuple(forms))
-        self._check_together()
-
-    def _check_together(self) -> None:
-        sources = self.runs * len(self.lengths) + self.centers * len(self.forms)
-        check_int("sources", sources, low=1, high=MAX_COUNT, error=MatrixError)
-        if not set(self.parent_lengths) <= set(self.lengths) or not self.parent_lengths:
+        lengths, parents = sorted(set(self.lengths)), sorted(set(self.parent_lengths))
+        self.put(forms=tuple(forms), lengths=tuple(lengths), parent_lengths=tuple(parents))
+        if not parents or not set(parents) <= set(lengths):
             raise MatrixError(
-                "'parent_lengths' must be some of the 'lengths' of generalists, "
-                f"{list(self.lengths)}. Got {list(self.parent_lengths)} instead."
-            )
-        if "total_timesteps" not in self.training:
-            raise MatrixError(
-                "Lengths are counted in the trainer's 'total_timesteps', which its settings do "
-                "not have. Use the trainer 'ppo'."
+                f"'parent_lengths' must be some of the 'lengths' of generalists, {lengths}. "
+                f"Got {parents} instead."
             )
 
     @property
@@ -174,137 +143,65 @@ class RegionRecipe(Recipe):
         return self.space.draw(source, count, rng)
 
 
-@dataclass(frozen=True)
-class RegionUnit(Unit):
-    """Some policies of one seed.
-
-    Attributes:
-        sources: Numbers of the sources, in the recipe.
-        parents: Those among them that others start from: their policies are kept.
-        generation: Number of policies that they start from, one after the other.
-    """
-
-    sources: tuple[int, ...]
-    parents: tuple[int, ...] = ()
-    generation: int = 0
-
-    @property
-    def name(self) -> str:
-        """Name of its file."""
-        return f"{self.sources[0]:05}"
-
-    @property
-    def label(self) -> str:
-        """Label in the progress display."""
-        return f"seed {self.seed}, {len(self.sources)} sources from {self.sources[0]}"
-
-    @property
-    def n_policies(self) -> int:
-        """Number of policies."""
-        return len(self.sources)
-
-    @property
-    def stage(self) -> int:
-        """Parents come before those that start from them."""
-        return self.generation
-
-
-@dataclass(frozen=True)
-class RegionRows(Rows):
-    """Result of a unit, for its c policies."""
-
-    shapes: ClassVar[Mapping[str, Shape]] = {**Rows.shapes, "curves": ("policies", "times", 2)}
-
-    curves: NDArray[np.float64]
-
-    def fit(self, c: int, n: int) -> bool:
-        """Return if they are of c policies on n targets."""
-        shape = self.curves.shape
-        return super().fit(c, n) and len(shape) == 3 and (shape[0], shape[2]) == (c, 2)
-
-
-def policy_path(directory: Path, seed: int, number: int) -> Path:
-    """File of a policy that others start from."""
-    return directory / "policies" / f"seed-{seed}" / f"{number:05}.safetensors"
-
-
-def region_units(recipe: RegionRecipe, seed: int) -> list[RegionUnit]:
-    """The work of one seed. Which policies are trained side by side belongs to the recipe."""
-    parents = {source.parent for source in recipe.sources}
-    alike: dict[tuple[int, float, int | None], list[int]] = {}
-    for number, source in enumerate(recipe.sources):
-        generation = len(ancestors(recipe.sources, number))
-        alike.setdefault((generation, source.width, source.steps), []).append(number)
-    chunk = recipe.training.get("chunk", 1)
-    return [
-        RegionUnit(seed, some, tuple(n for n in some if n in parents), generation)
-        for (generation, *_), numbers in alike.items()
-        for first in range(0, len(numbers), chunk)
-        for some in [tuple(numbers[first : first + chunk])]
-    ]
-
-
-def compute_region_unit(
-    recipe: RegionRecipe,
-    directory: Path,
-    unit: RegionUnit,
-    attempt: int,
-    heartbeat: Heartbeat | None,
-) -> RegionRows:
-    """Train and evaluate once; the same arguments give the same rows.
-
-    Policies that others start from are written to the directory.
-    """
-
-    def job(number: int) -> TrainingJob:
-        source = recipe.sources[number]
-        parent = source.parent
-        return TrainingJob(
-            recipe.contexts(number, unit.seed),
-            derived_seed(recipe.seed, "training", unit.seed, number, attempt),
-            attempt,
-            None if parent is None else load_policy(policy_path(directory, unit.seed, parent)),
-            source.steps,
-        )
-
-    jobs = [job(number) for number in unit.sources]
-    seeds = [derived_seed(recipe.seed, "evaluation", unit.seed, n) for n in unit.sources]
-    runs, rows = train_and_evaluate(recipe, recipe.specification(), jobs, seeds, heartbeat)
-    for number, run in zip(unit.sources, runs, strict=True):
-        if number in unit.parents:
-            path = policy_path(directory, unit.seed, number)
-            path.parent.mkdir(parents=True, exist_ok=True)
-            save_policy(path, run.policy)
-    return RegionRows(**vars(rows), curves=np.array([run.curve for run in runs], dtype=np.float64))
-
-
-class RegionFactory(Factory[RegionRecipe, RegionUnit, RegionRows, RegionDataset]):
+class RegionFactory(Factory[RegionRecipe, RegionDataset]):
     """Makes generalists and specialists, each on every target; see `Factory`."""
 
-    rows_type = RegionRows
+    def units(self, seed: int) -> list[Unit]:
+        """The work of one seed. Which policies are trained side by side belongs to the recipe."""
+        sources = self.recipe.sources
+        parents = {source.parent for source in sources}
+        alike: dict[tuple[int, float, int | None], list[int]] = {}
+        for number, source in enumerate(sources):
+            stage = len(ancestors(sources, number))
+            alike.setdefault((stage, source.width, source.steps), []).append(number)
+        chunk = self.recipe.training.get("chunk", 1)
+        return [
+            Unit(seed, some, parents=tuple(n for n in some if n in parents), stage=stage)
+            for (stage, *_), numbers in alike.items()
+            for first in range(0, len(numbers), chunk)
+            for some in [tuple(numbers[first : first + chunk])]
+        ]
 
-    def units(self, seed: int) -> list[RegionUnit]:
-        """The work of one seed."""
-        return region_units(self.recipe, seed)
+    def jobs(self, unit: Unit, attempt: int) -> tuple[TrainerSpec, list[TrainingJob], list[int]]:
+        """The training of a unit, from the policies of its parents."""
+        recipe = self.recipe
 
-    @property
-    def computation(self) -> Computation[RegionUnit, RegionRows]:
-        """Function that does a piece of work."""
-        return partial(compute_region_unit, self.recipe, self.out)
+        def job(number: int) -> TrainingJob:
+            source = recipe.sources[number]
+            parent = source.parent
+            return TrainingJob(
+                recipe.contexts(number, unit.seed),
+                derived_seed(recipe.seed, "training", unit.seed, number, attempt),
+                attempt,
+                None if parent is None else load_policy(self._policy(unit.seed, parent)),
+                source.steps,
+            )
 
-    def is_done(self, unit: RegionUnit) -> bool:
+        seeds = [derived_seed(recipe.seed, "evaluation", unit.seed, n) for n in unit.sources]
+        return recipe.specification(), [job(number) for number in unit.sources], seeds
+
+    def keep(self, unit: Unit, runs: Sequence[Training]) -> None:
+        """Write the policies that others start from."""
+        for number, run in zip(unit.sources, runs, strict=True):
+            if number in unit.parents:
+                path = self._policy(unit.seed, number)
+                path.parent.mkdir(parents=True, exist_ok=True)
+                save_policy(path, run.policy)
+
+    def is_done(self, unit: Unit) -> bool:
         """Return if the rows are there, and the policies that others have yet to start from."""
         if not super().is_done(unit):
             return False
-        missing = {n for n in unit.parents if not policy_path(self.out, unit.seed, n).exists()}
-        return not missing or all(map(self.is_done, self._children(unit.seed, missing)))
+        missing = {n for n in unit.parents if not self._policy(unit.seed, n).exists()}
+        if not missing:
+            return True
+        parents = [source.parent for source in self.recipe.sources]
+        waiting = [
+            u for u in self.units(unit.seed) if any(parents[n] in missing for n in u.sources)
+        ]
+        return all(map(self.is_done, waiting))
 
-    def _children(self, seed: int, parents: AbstractSet[int]) -> list[RegionUnit]:
-        """The work of a seed that starts from the policies of these sources."""
-        sources = self.recipe.sources
-        return [u for u in self.units(seed) if any(sources[n].parent in parents for n in u.sources)]
-
-    def assemble(self, each: Sequence[Sequence[tuple[RegionUnit, RegionRows]]]) -> RegionDataset:
+    def assemble(self, each: Sequence[Sequence[tuple[Unit, Rows]]]) -> RegionDataset:
         """A data set of what was computed for each seed."""
 
         def stacked(attribute: str) -> NDArray[np.float64]:
@@ -322,19 +219,21 @@ class RegionFactory(Factory[RegionRecipe, RegionUnit, RegionRows, RegionDataset]
             self.card(each),
         )
 
+    def _policy(self, seed: int, number: int) -> Path:
+        """File of a policy that others start from."""
+        return self.out / "policies" / f"seed-{seed}" / f"{number:05}.safetensors"
 
-def _in_order(seed: Sequence[tuple[RegionUnit, RegionRows]], attribute: str) -> NDArray[np.float64]:
+
+def _in_order(seed: Sequence[tuple[Unit, Rows]], attribute: str) -> NDArray[np.float64]:
     """(S, ...) one row for each source; curves that are shorter are filled up with NaN."""
-    by_number: dict[int, Any] = {}
+    by_number: dict[int, NDArray[np.float64]] = {}
     for unit, rows in seed:
         by_number |= zip(unit.sources, getattr(rows, attribute), strict=True)
     ordered = [np.asarray(by_number[number]) for number in range(len(by_number))]
-    longest = max((len(row) for row in ordered if row.ndim == 2), default=0)
-    return np.stack(
-        [
-            np.pad(row, ((0, longest - len(row)), (0, 0)), constant_values=np.nan)
-            if row.ndim == 2
-            else row
-            for row in ordered
+    if attribute == "curves":
+        longest = max(map(len, ordered))
+        padding = [((0, longest - len(row)), (0, 0)) for row in ordered]
+        ordered = [
+            np.pad(r, p, constant_values=np.nan) for r, p in zip(ordered, padding, strict=True)
         ]
-    )
+    return np.stack(ordered)

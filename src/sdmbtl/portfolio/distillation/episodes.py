@@ -21,7 +21,9 @@ from sdmbtl.errors import TrainingError
 from sdmbtl.policies.distilled import DistilledPolicy
 from sdmbtl.portfolio.distillation.network import Student, StudentForm, act_once, read_policy
 from sdmbtl.training.environment_errors import name_context_in_errors
-from sdmbtl.training.rollout import endless_error
+
+#: Steps after which an episode is cut that nothing else ends.
+ENDLESS = 100_000
 
 
 class Episode(NamedTuple):
@@ -118,71 +120,61 @@ class GymnasiumPlayer:
         space: ContextSpace,
         form: StudentForm,
         max_episode_steps: int | None = None,
-        endless_after: int = 100_000,
     ) -> None:
         self._family, self._space, self._form = family, space, form
-        self._limit = max_episode_steps or math.inf
-        self._endless_after = endless_after
+        self._max_steps = max_episode_steps or ENDLESS
 
     def play(
         self, policy: DistilledPolicy, contexts: NDArray[np.float64], seeds: Sequence[int]
     ) -> list[Episode]:
         """Play one episode in each of (n, D) contexts; each follows from its seed alone."""
+        form, space = self._form, self._form.observations.space
         state = np.zeros((len(contexts), policy.state_size), np.float32)
-        if not self._form.memory:
-            state[:] = first_extra(self._form, self._space, contexts)
-        slots = [
-            _Slot(self._family, self._space.context(vector), seed)
-            for vector, seed in zip(contexts, seeds, strict=True)
-        ]
+        if not form.memory:
+            state[:] = first_extra(form, self._space, contexts)
+        slots: list[_Slot] = []
         try:
+            for vector, seed in zip(contexts, seeds, strict=True):
+                slots.append(_Slot(self._family, self._space.context(vector), seed))
             # All slots act at every step: the last digits of a product depend on the size of a
             # batch, and an episode must not depend on when others end.
             while any(not slot.done for slot in slots):
-                batch = _stack([slot.observation for slot in slots], self._form.observations.space)
-                x = self._form.observations(batch)
-                extra = state[:, self._form.memory :]
-                inputs = np.concatenate([x, extra], axis=-1)
+                batch = _stack([slot.observation for slot in slots], space)
+                inputs = np.concatenate(
+                    [form.observations(batch), state[:, form.memory :]], axis=-1
+                )
                 actions, state = policy.act(batch, state)
                 for slot, own, action in zip(slots, inputs, actions, strict=True):
                     if not slot.done:
-                        slot.step(own, action, self._limit, self._endless_after)
+                        slot.step(own, action)
+                        slot.done |= len(slot.inputs) >= self._max_steps
         finally:
             for slot in slots:
                 close_quietly(slot.env)
-        return [slot.episode(self._form.observations.space) for slot in slots]
+        return [Episode(_stack(s.observations, space), np.stack(s.inputs), s.total) for s in slots]
 
 
 class _Slot:
-    """An environment in which one episode is played."""
+    """An environment in which one episode is played, with all that was seen before each step."""
 
     def __init__(self, family: EnvironmentFamily, context: dict[str, float], seed: int) -> None:
-        self.context = context
+        self.context, self.done, self.total = context, False, 0.0
+        self.observations: list[Any] = []
+        self.inputs: list[NDArray[np.float32]] = []
         with name_context_in_errors(context):
             self.env = family.make(context)
             self.observation, _ = self.env.reset(seed=seed)
-        self.done, self.total = False, 0.0
-        self._observations: list[Any] = []
-        self._inputs: list[NDArray[np.float32]] = []
 
-    def step(
-        self, inputs: NDArray[np.float32], action: Any, limit: float, endless_after: int
-    ) -> None:
-        """Take a step, and remember what was seen before it."""
-        self._observations.append(self.observation)
-        self._inputs.append(inputs)
+    def step(self, inputs: NDArray[np.float32], action: Any) -> None:
+        """Take a step."""
+        self.observations.append(self.observation)
+        self.inputs.append(inputs)
         with name_context_in_errors(self.context):
             self.observation, reward, terminated, truncated, _ = self.env.step(action)
-            if len(self._inputs) >= endless_after:
-                raise endless_error(endless_after)
         self.total += float(reward)
         if not math.isfinite(self.total):
             raise TrainingError(f"The return is {self.total} in the context {self.context}.")
-        self.done = terminated or truncated or len(self._inputs) >= limit
-
-    def episode(self, space: spaces.Space[Any]) -> Episode:
-        """Return the episode that was played."""
-        return Episode(_stack(self._observations, space), np.stack(self._inputs), self.total)
+        self.done = terminated or truncated
 
 
 def _stack(observations: Sequence[Any], space: spaces.Space[Any]) -> Any:

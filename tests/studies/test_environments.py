@@ -1,4 +1,4 @@
-"""Studies of environments of one's own: what is refused before they are made, and after edits."""
+"""Studies of environments of one's own: what is refused before they are made, and their use."""
 
 import gymnasium
 import numpy as np
@@ -6,10 +6,8 @@ import pytest
 from gymnasium import spaces
 
 from sdmbtl import ContextSpace
-from sdmbtl.environments import GymnasiumFamily, make_family
+from sdmbtl.environments import GymnasiumFamily
 from sdmbtl.errors import (
-    BusyError,
-    ConfigurationError,
     DamagedStudyError,
     FamilyError,
     SdmbtlError,
@@ -19,9 +17,7 @@ from sdmbtl.errors import (
 )
 from sdmbtl.studies import Study
 from sdmbtl.studies.doctor import examine
-from sdmbtl.studies.environment import ENVIRONMENTS
 from sdmbtl.studies.leases import LeaseKeeper
-from sdmbtl_crops.weather import load_weather
 
 SPACE = ContextSpace(gravity=[5.0, 10.0, 20.0])
 QUICK = {"total_timesteps": 64, "num_envs": 2, "num_steps": 32, "eval_episodes": 1}
@@ -82,8 +78,6 @@ class Odd(gymnasium.Env):
     ("function", "options", "error", "message"),
     [
         (cartpole, {"algorithm": "SAC"}, TrainerError, "SAC cannot be used on .*Discrete"),
-        (pendulum, {"algorithm": "DQN"}, TrainerError, "DQN cannot be used on .*Box"),
-        (pendulum, {"policy": "CnnPolicy"}, TrainerError, "PPO cannot be used on"),
         (pendulum, {"minibatch_size": 1}, TrainerError, "PPO cannot be used on .*batch_size"),
         (raises, {}, FamilyError, "failed for the context {'gravity': 10.0}: .*no such robot"),
         (raises_at_reset, {}, TrainingError, "{'gravity': 10.0}: RuntimeError: the battery is emp"),
@@ -109,21 +103,6 @@ def test_the_usual_trainer_refuses_it_too(function, tmp_path):
     assert not (tmp_path / "study").exists()
 
 
-def test_a_function_a_space_and_a_range_of_returns(tmp_path):
-    def own(context):
-        return pendulum(context)
-
-    given = {"space": SPACE, "return_range": (-200.0, 0.0), "trainer_options": QUICK, "episodes": 1}
-    study = Study.open(tmp_path / "study", own, **given)
-    study.run(budget=1)
-    assert study.return_range == (-200.0, 0.0)
-    assert 0 <= study.status()["coverage"] <= 1
-    file = tmp_path / "gravities.toml"
-    file.write_text("[dimensions.gravity]\nvalues = [5, 15]\n[returns]\nmin = -99\nmax = 0")
-    other = Study.open(tmp_path / "other", own, space=file, trainer_options=QUICK)
-    assert other.return_range == (-99.0, 0.0)
-
-
 def test_a_gymnasium_environment_in_one_line(tmp_path):
     file = tmp_path / "pendulum.toml"
     file.write_text(
@@ -142,72 +121,11 @@ def test_a_gymnasium_environment_in_one_line(tmp_path):
     assert (env.unwrapped._env.unwrapped.g, env.unwrapped._env.unwrapped.m) == (15.0, 2.0)
 
 
-def test_an_edit_of_a_weather_file_must_be_accepted(tmp_path):
-    weather = tmp_path / "mine.csv"
-    days = [f"{year},{day},15,5,20,1.5,3" for year in (1, 2, 3) for day in range(1, 366)]
-    weather.write_text("\n".join(["year,day,radiation,tmin,tmax,rain,et0", *days]))
-    Study.open(tmp_path / "study", make_family("Crop", site=str(weather)))
-    _ = Study.open(tmp_path / "study").training
-    weather.write_text(weather.read_text().replace("15,5,20", "15,5,21"))
-    load_weather.cache_clear()  # as in another process
-    edited = Study.open(tmp_path / "study")
-    with pytest.raises(ConfigurationError, match="content of .*mine.csv has changed"):
-        edited.run(budget=1)
-    Study.open(tmp_path / "study", accept_changes=True).evaluate_missing()
-    _ = Study.open(tmp_path / "study").training
-
-
-def test_an_edit_must_be_accepted(tmp_path):
-    path = tmp_path / "study"
-    study = Study.open(path, pendulum, space=SPACE, trainer_options=QUICK, episodes=1)
-    study.run(budget=1)
-
-    def pretend(part, name, value):
-        """Put something else on record than there is."""
-        records = study.store.facts()[ENVIRONMENTS]
-        records[-1]["identity"][part][name] = value
-        with study.store.transaction():
-            study.store.set_fact(ENVIRONMENTS, records)
-
-    pretend("source", "robot", "0" * 16)
-    edited = Study.open(path)
-    assert edited.status()["policies"] == 1, "looking at a study is always possible"
-    for use in (lambda: edited.run(budget=2), edited.evaluate, lambda: edited.trainer):
-        with pytest.raises(ConfigurationError) as error:
-            use()
-        assert "source of robot is no longer used" in str(error.value)
-        assert "--accept-changes, or Study.open(path, accept_changes=True)" in str(error.value)
-    assert edited.n_finished == len(edited.trials) == 1
-
-    accepted = Study.open(path, accept_changes=True)
-    checkpoint = path / "checkpoints" / "0001.npz"
-    checkpoint.parent.mkdir(exist_ok=True)
-    checkpoint.touch()
-    _ = accepted.training  # nothing is recorded without the lease of a run
-    for join in (False, True):
-        with LeaseKeeper(study.store), pytest.raises(BusyError):
-            accepted.run(budget=2, join=join)  # a run at work trains in the old environments
-    assert checkpoint.exists()
-    assert len(study.store.facts()[ENVIRONMENTS]) == 1
-    accepted.run(budget=2)
-    (change,) = Study.open(path).status()["environment_changes"]
-    assert change["policies"] == 1
-    assert change["changes"] == ["source of robot is no longer used"]
-    assert len(accepted.store.facts()[ENVIRONMENTS]) == 2, "the first is kept"
-    Study.open(path).run(budget=2)  # and nothing is asked any more
-
-
-@pytest.mark.parametrize(
-    ("fact", "edit"),
-    [
-        (ENVIRONMENTS, lambda records: [{"identity": {"source": {}}, "policies": 0}]),
-        ("configuration", lambda made: {**made, "width": 0.2}),
-    ],
-)
-def test_a_study_of_another_version_is_called_so(fact, edit, tmp_path):
-    study = Study.open(tmp_path / "study", pendulum, space=SPACE, trainer_options=QUICK)
+def test_a_study_of_another_version_is_called_so(tmp_path):
+    study = Study.open(tmp_path / "study", space=SPACE)
     with study.store.transaction():
-        study.store.set_fact(fact, edit(study.store.facts()[fact]))
+        made = study.store.facts()["configuration"]
+        study.store.set_fact("configuration", {**made, "width": 0.2})
     for use in (Study.open, examine):
         with pytest.raises(StudyError, match="Another version of sdmbtl made") as caught:
             use(study.path)
@@ -227,7 +145,7 @@ def test_trials_of_another_version_name_both(tmp_path):
 def test_use_after_close_is_no_damage(tmp_path):
     study = Study.open(tmp_path / "study", space=SPACE)
     study.close()
-    uses = (study.status, study.ask, study.refresh, study.store.check, study.adopt_pending)
+    uses = (study.status, study.ask, study.refresh, study.store.check, study.retry_failed)
     for use in (*uses, LeaseKeeper(study.store).__enter__):
         with pytest.raises(StudyError, match="was closed") as caught:
             use()
