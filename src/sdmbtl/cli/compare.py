@@ -29,7 +29,7 @@ def compare(
     """
     from sdmbtl.studies.comparison import compare_studies
 
-    comparison = compare_studies(paths)
+    comparison = compare_studies(list(dict.fromkeys(paths)))
     if out is not None:
         from sdmbtl.plots import save_axes
         from sdmbtl.plots.comparison_figure import draw_comparison
