@@ -40,8 +40,6 @@ Result = TypeVar("Result")
 class Trainer(ABC):
     """Trains and evaluates policies in one family of environments, in this process.
 
-    `sdmbtl.training.train` uses it, in several processes if it is asked to.
-
     Args:
         family: The environments.
         space: The context space: which features vary, and between which values.

@@ -115,7 +115,8 @@ class JaxEnvPPO(Trainer):
         With evaluations, the parent of a policy is the first candidate for the best one.
         """
         settings, size = self.ppo_settings, self.ppo_settings.batch_size
-        tasks = self._stacked_tasks(jobs)
+        each = [self._tasks(job.contexts, job.sees_context) for job in jobs]
+        tasks = Tasks(*[jax.device_put(np.stack(x)) for x in zip(*each, strict=True)])
         iterations = settings.num_iterations(jobs[0].steps)
         total = iterations * size * len(jobs)
         block = min(settings.eval_every, iterations)
@@ -207,27 +208,17 @@ class JaxEnvPPO(Trainer):
         seen = self.space.to_unit(vectors) if sees_context else np.empty((len(vectors), 0))
         return Tasks(parameters, seen.astype(np.float32))  # type: ignore[arg-type]
 
-    def _stacked_tasks(self, jobs: Sequence[TrainingJob]) -> Tasks:
-        each = [self._tasks(job.contexts, job.sees_context) for job in jobs]
-        return Tasks(*[jax.device_put(np.stack(x)) for x in zip(*each, strict=True)])
-
     def _make_training(
         self, states: TrainState, number: int, job: TrainingJob, steps: int, curve: _Curve
     ) -> Training:
         """Return the finished run of one of the jobs."""
-        weights, obs_stats = jax.tree.map(lambda x: np.asarray(x)[number], states.best)
-        best_return = float(np.asarray(states.best_return)[number])
-        if not all(
-            np.isfinite(x).all() for x in jax.tree.leaves((best_return, weights, obs_stats))
-        ):
+        best = states.best, states.best_return, states.evaluation_steps
+        (weights, obs_stats), mean, played = jax.tree.map(lambda x: np.asarray(x)[number], best)
+        if not all(np.isfinite(part).all() for part in jax.tree.leaves((weights, obs_stats, mean))):
             raise self.failed(job, "returns or weights are not finite")
-        return Training(
-            policy=self.form.make_policy(weights, obs_stats),
-            steps=steps,
-            source_return=best_return,
-            evaluation_steps=int(np.asarray(states.evaluation_steps)[number]),
-            curve=[(at, float(returns[number])) for at, returns in curve],
-        )
+        entries = [(at, float(returns[number])) for at, returns in curve]
+        policy = self.form.make_policy(weights, obs_stats)
+        return Training(policy, steps, float(mean), entries, int(played))
 
 
 _Curve = list[tuple[int, NDArray[np.float64]]]

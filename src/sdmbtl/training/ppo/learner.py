@@ -38,14 +38,10 @@ class Trajectory(NamedTuple):
 class Transition(NamedTuple):
     """Samples to learn from: (T, E, ...) in a rollout, (n, ...) in a minibatch.
 
-    A recurrent policy learns from sequences of L samples: (n, L, ...).
+    A recurrent policy learns from sequences of L samples: (n, L, ...). `log_prob` is that of the
+    action when it was taken.
 
     Attributes:
-        obs: Observations as the networks see them.
-        action: Actions that were taken.
-        log_prob: Log probabilities of those actions when they were taken.
-        advantage: Advantages, by generalised advantage estimation.
-        value_target: Returns that the critic learns to predict.
         present: 1 where an agent acted, 0 in empty slots; None if there are no empty ones.
         memory: (n, H) hidden numbers before each sequence, and (n, L) True where an episode
             begins; None without sequences.
@@ -141,14 +137,8 @@ def learn(
 ) -> Optimiser:
     """Take all epochs over the (n, ...) samples of an iteration.
 
-    Args:
-        optimiser: The weights so far.
-        samples: Transitions of the iteration.
-        shuffles: (update_epochs, n) orders of the samples.
-        share: Share of the run that is done.
-        distribution: Distribution of the actions.
-        settings: The settings.
-        num_minibatches: Minibatches of each order that are learned from; all if left out.
+    `shuffles` are (update_epochs, n) orders of the samples, `share` is that of the run that is
+    done. With `num_minibatches`, only so many of each order are learned from.
     """
     learning_rate = jnp.float32(settings.learning_rate)
     if settings.anneal_lr:
