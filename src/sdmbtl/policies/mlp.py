@@ -43,10 +43,8 @@ class MlpPolicy(Policy):
         limit: Largest size of an entry that the first layer sees; None for any.
         critic: For each layer of the critic its matrix and vector, for further training; none if
             it is not known.
-        observations_seen: Number of observations in the statistics of shift and scale; None if it
-            is not known.
-        return_statistics: Statistics by which rewards were scaled in training; None if they were
-            not.
+        observations_seen: Number of observations in the statistics of shift and scale, if known.
+        return_statistics: Statistics by which rewards were scaled in training, if they were.
         observation_space: Space of observations that are not vectors of floats: they are
             flattened, without the context if that is seen.
         action_space: Space of actions that are neither numbers from 0, nor vectors with the same

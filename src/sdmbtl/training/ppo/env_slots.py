@@ -78,10 +78,8 @@ class RolloutArrays(NamedTuple):
 class EpisodeReturns:
     """Returns of the episodes of training, for the learning curve.
 
-    Attributes:
-        running: (S,) sum of rewards of each episode that is being played.
-        total: Sum of the returns of episodes that ended since the last entry of the curve.
-        number: Number of these episodes.
+    `running` has the (S,) sums of rewards of those that are being played, `total` and `number`
+    count those that ended since the last entry of the curve.
     """
 
     running: NDArray[np.float64]
@@ -108,11 +106,8 @@ class EpisodePlan:
     """The episodes of a training run: each follows from its environment's number and its own.
 
     Attributes:
-        family: Makes the environments.
-        space: The context space.
         contexts: (M, D) contexts, one of which each episode draws.
         seed: Seed of the training run.
-        observations: Flattens observations.
         sees_context: If observations end with the context's unit coordinates.
         max_episode_steps: Time limit of an episode; None for none.
     """
