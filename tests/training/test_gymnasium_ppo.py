@@ -336,21 +336,6 @@ def test_box2d_is_made_anew_for_each_episode():
         lander.use_of(object())
 
 
-def test_environments_continue_from_their_states():
-    contexts = POLES.targets[[0, -1]]
-    first = slots_of(CARTPOLE, POLES, contexts)
-    first.start([EnvState() for _ in range(4)])
-    play_at_random(first)
-    again = slots_of(CARTPOLE, POLES, contexts)
-    again.start(first.states())
-    assert np.array_equal(again.arrays.obs[0], first.arrays.obs[-1])
-    first.arrays.carry_over()
-    for slots in (first, again):
-        play_at_random(slots, seed=1)
-    for name in ("obs", "reward", "terminated", "truncated"):
-        assert np.array_equal(getattr(first.arrays, name)[1:], getattr(again.arrays, name)[1:])
-
-
 # -- failures ----------------------------------------------------------------------------
 
 
