@@ -254,8 +254,8 @@ def test_hyperparameters_reach_the_algorithm_under_either_name():
 
 
 @pytest.mark.parametrize("algorithm", ["PPO", "TRPO"])
-@pytest.mark.parametrize("num_envs", [1, 3, 8, 67])
-@pytest.mark.parametrize("steps", [1, 30, 1000, 7777, 30_000, 100_000, 5_000_000])
+@pytest.mark.parametrize("num_envs", [1, 8, 67])
+@pytest.mark.parametrize("steps", [1, 1000, 30_000, 5_000_000])
 def test_rollouts_fit_the_steps(algorithm, num_envs, steps):
     fitting = cartpole(
         algorithm=algorithm, num_envs=num_envs, total_timesteps=steps

@@ -295,7 +295,7 @@ class Study:
             if checkpoint_seconds is not None:
                 from sdmbtl.training import Checkpoints
 
-                checkpoints = Checkpoints.of_study(self.files.root, checkpoint_seconds)
+                checkpoints = Checkpoints(self.files.root / "checkpoints", checkpoint_seconds)
                 checkpoints.check()
             self.refresh()
             shown = make_displays(self, progress, budget, time_limit)

@@ -268,7 +268,8 @@ class Trainer(ABC):
                     f"The trainer {self.name!r} cannot start from another policy. Train from "
                     "scratch, or use the trainer 'ppo'."
                 )
-            alike.setdefault(job.shape, []).append(number)
+            shape = len(job.contexts), job.steps, job.parent is not None, job.sees_context
+            alike.setdefault(shape, []).append(number)
         return [
             numbers[i : i + self.chunk]
             for numbers in alike.values()

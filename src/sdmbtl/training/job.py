@@ -57,11 +57,6 @@ class TrainingJob:
                 "sees_context=True."
             )
 
-    @property
-    def shape(self) -> tuple[int, int | None, bool, bool]:
-        """Key of jobs that can be trained side by side: contexts, steps, a parent, what is seen."""
-        return len(self.contexts), self.steps, self.parent is not None, self.sees_context
-
 
 @dataclass(frozen=True)
 class Training:

@@ -20,11 +20,13 @@ from sdmbtl.training.base import Trainer
 AUTO = "auto"
 
 
-#: Place of a trainer's class or of a function that finds it, the package it needs, and our extra.
+#: Place of a trainer's class, the package it needs, and our extra.
 _TRAINERS = {
-    "ppo": ("sdmbtl.training.ppo:find_ppo_form", "jax", "jax"),
+    "ppo": ("sdmbtl.training.ppo.gymnasium_env:GymnasiumPPO", "jax", "jax"),
     "sb3": ("sdmbtl.training.sb3:SB3Trainer", "stable_baselines3", "sb3"),
 }
+#: The form of "ppo" for families with a JAX twin.
+_JAX_FORM = "sdmbtl.training.ppo.jax_env:JaxEnvPPO"
 
 
 def trainer_names() -> tuple[str, ...]:
@@ -76,7 +78,7 @@ def trainer_from_settings(
 
 
 def trainer_class(name: str, family: EnvironmentFamily | None = None) -> type[Trainer]:
-    """Return the class of a trainer; "ppo" has another form for families with a JAX twin.
+    """Return the class of a trainer.
 
     Raises:
         TrainerError: If the name is unknown, or a package is missing.
@@ -90,6 +92,8 @@ def trainer_class(name: str, family: EnvironmentFamily | None = None) -> type[Tr
                 f"The trainer {name!r} needs {package}, which is not installed. Install it with: "
                 f"pip install 'sdmbtl[{extra}]'"
             )
+        if name == "ppo" and family is not None and family.functional() is not None:
+            place = _JAX_FORM
         module, _, attribute = place.partition(":")
         found = getattr(import_module(module), attribute)
     else:

@@ -85,7 +85,10 @@ class TrainState(NamedTuple):
 
 
 class CompiledPPO:
-    """Trains policies in one functional environment; `play` plays those of `evaluated`."""
+    """Trains policies in one functional environment; `play` plays those of `evaluated`.
+
+    `compiled` has the shapes of training runs for which functions have been compiled.
+    """
 
     def __init__(
         self,
@@ -104,6 +107,7 @@ class CompiledPPO:
         else:
             bounds = float(actions.low[0]), float(actions.high[0])
             self.distribution = Gaussian(actions.shape[0], bounds)
+        self.compiled = set[tuple[object, ...]]()
         self._start = jax.jit(jax.vmap(self._start_one))
         self.advance = jax.jit(self._advance)
         self.evaluate = jax.jit(partial(_apply_to_each, self._keep_best))

@@ -15,7 +15,6 @@ from numpy.typing import ArrayLike, NDArray
 from sdmbtl.checks import check_int, known_options
 from sdmbtl.contexts import ContextSpace
 from sdmbtl.environments.family import EnvironmentFamily
-from sdmbtl.environments.functional import FunctionalEnvironment
 from sdmbtl.errors import TrainerError
 from sdmbtl.policies import Policy
 from sdmbtl.training.base import Trainer
@@ -63,7 +62,7 @@ class JaxEnvPPO(Trainer):
     ) -> None:
         super().__init__(family, space, max_episode_steps=max_episode_steps)
         environment = family.functional()
-        assert environment is not None  # noqa: S101 (`find_ppo_form` has looked)
+        assert environment is not None  # noqa: S101 (`trainer_class` has looked)
         self.chunk = check_int("chunk", chunk, low=1, error=TrainerError)
         known = [f.name for f in fields(PPOSettings)]
         known_options(self.name, settings, [*known, *self.own_settings()], error=TrainerError)
@@ -74,7 +73,7 @@ class JaxEnvPPO(Trainer):
                 "compiled by JAX. Use it as gym:NAME, or leave 'recurrent' out."
             )
         start_backend()
-        self._ppo, self._compiled = _compile(
+        self._ppo = _compile(
             environment,
             self.ppo_settings,
             self.max_episode_steps,
@@ -121,9 +120,9 @@ class JaxEnvPPO(Trainer):
         total = iterations * size * len(jobs)
         block = min(settings.eval_every, iterations)
         shape = (tasks.parameters.shape, tasks.coordinates.shape, block, jobs[0].parent is None)
-        if progress is not None and shape not in self._compiled:
+        if progress is not None and shape not in self._ppo.compiled:
             progress(Report(0, total, stage="compiling"))
-        self._compiled.add(shape)
+        self._ppo.compiled.add(shape)
         begin = [self.form.begin(job) for job in jobs]
         states = self._ppo.start(tasks, [job.seed for job in jobs], begin)
         curve: _Curve = []
@@ -223,18 +222,5 @@ class JaxEnvPPO(Trainer):
 
 _Curve = list[tuple[int, NDArray[np.float64]]]
 
-
-@lru_cache(maxsize=8)
-def _compile(
-    environment: FunctionalEnvironment,
-    settings: PPOSettings,
-    max_episode_steps: int | None,
-    evaluated: FunctionalEnvironment,
-) -> tuple[CompiledPPO, set[tuple[object, ...]]]:
-    """Return the same functions for the same settings: compiling them takes seconds.
-
-    Returns:
-        The functions, and the shapes of training runs for which they have been compiled.
-    """
-    ppo = CompiledPPO(environment, settings, max_episode_steps, evaluated)
-    return ppo, set()
+#: The same functions for the same settings: compiling them takes seconds.
+_compile = lru_cache(maxsize=8)(CompiledPPO)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any, Self
 
@@ -149,7 +148,7 @@ class PolicyForm:
         head, memory = (own.head, own.memory) if isinstance(own, DistilledPolicy) else (own, None)
         shift, scale, *unit = memory or (head.shift, head.scale)
         recurrent = Recurrent(*map(to_jax, unit)) if unit else None
-        layers = _as_layers(zip(head.weights, head.biases, strict=True))
+        layers = jax.tree.map(to_jax, [*zip(head.weights, head.biases, strict=True)])
         obs_stats = RunningStats(to_jax(shift), to_jax(scale**-2.0 - TINY), to_jax(1.0))
         return Weights(layers, [], to_jax(np.zeros(0)), recurrent, self.image), obs_stats
 
@@ -179,7 +178,7 @@ class PolicyForm:
                 actor=[*actor, (last / half_width, (bias - centre) / half_width)]
             )
         head = own.head if isinstance(own, DistilledPolicy) else own
-        critic = _as_layers(head.critic)
+        critic = jax.tree.map(to_jax, head.critic)
         more, memory = n_inputs - len(obs_stats.mean), weights.memory
         if more:
             at = self.observation_size
@@ -232,10 +231,6 @@ class PolicyForm:
             f"This trainer {does} its own policies, with {wanted}. Got {got} instead. Make the "
             "trainer with the settings of that policy."
         )
-
-
-def _as_layers(arrays: Iterable[tuple[NDArray[Any], NDArray[Any]]]) -> Layers:
-    return [(to_jax(weight), to_jax(bias)) for weight, bias in arrays]
 
 
 def _with_inputs(layers: Layers, more: int) -> Layers:
