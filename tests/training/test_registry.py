@@ -53,7 +53,7 @@ def test_options_come_before_the_recommended_ones():
 def test_recommended_settings_are_for_their_algorithm():
     assert made(algorithm="PPO").settings() == made().settings()
     other = made(algorithm="DQN", buffer_size=50)
-    assert other.algorithm_arguments(100_000) == {"buffer_size": 50, "learning_starts": 100}
+    assert other.algorithm_arguments() == {"buffer_size": 50}
 
 
 @pytest.mark.parametrize(("name", "package"), [("sb3", "stable_baselines3"), ("ppo", "jax")])
