@@ -143,6 +143,18 @@ def synthetic_table() -> str:
     return _marked(table, *results)
 
 
+def first_tie_table() -> str:
+    """Show the score of GP-MBTL in 7D by its first context, over all that are equally central."""
+    rows = []
+    for name, kinds in read_result("first-tie")["problems"].items():
+        scores = np.repeat([k["score"] for k in kinds], [k["contexts"] for k in kinds])
+        ends = [kinds[0]["score"], kinds[-1]["score"]]
+        found = [*ends, scores.min(), np.median(scores), scores.max()]
+        rows.append([f"`{name}`", *(_cell(score, 2) for score in found)])
+    heads = ["7D, noise 5, matrix 0", "(1, …, 1)", "(2, …, 2)", "lowest", "median", "highest"]
+    return markdown_table(heads, rows)
+
+
 def real_few_table() -> str:
     """Show performance on real matrices with 6 and with 12 policies."""
     return _performance_table(_part("real"))
