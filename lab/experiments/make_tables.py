@@ -23,8 +23,8 @@ from generalists import comparison
 from sdmbtl.wording import counted
 from sdmbtl_lab.benchmarks import BenchmarkResult
 from sdmbtl_lab.benchmarks.benchmark import made_by_older_code
-from sdmbtl_lab.benchmarks.columns import MULTI_TASK, MYOPIC, RANDOM, TITLES
-from sdmbtl_lab.benchmarks.published import published_table
+from sdmbtl_lab.benchmarks.columns import ABLATION, MULTI_TASK, MYOPIC, RANDOM, TITLES
+from sdmbtl_lab.benchmarks.published import published_benchmarks, published_table
 
 MARKED = re.compile(
     r"(<!-- (\S+) table, made by lab/experiments/make_tables\.py -->\n).*?(<!-- end -->)", re.DOTALL
@@ -141,6 +141,22 @@ def synthetic_table() -> str:
         rows.append([name, *cells, f"{aggregated[UNBIASED]['final'].mean:.3f}"])
     table = markdown_table(["synthetic data, K = 50", *_titles((*PAPER, UNBIASED))], rows)
     return _marked(table, *results)
+
+
+def real_paper_table() -> str:
+    """Compare the aggregated performance on our real matrices with the paper's on its own."""
+    result = BenchmarkResult.load(RESULTS / "real.json")
+    names = (*PAPER, UNBIASED, *ABLATION)
+    rows = []
+    for k, aggregated in result.aggregated.items():
+        found = [aggregated.get(name, {}).get("final") for name in names]
+        cells = [f"{_cell(a.mean, 2)} ± {_cell(a.half_width, 2)}" if a else "–" for a in found]
+        rows.append([f"ours, {k} policies, {len(result.entering(k))} data sets", *cells])
+    printed = [published_benchmarks().aggregated.get(name) for name in names]
+    cells = [f"{p.mean:.2f} ± {p.half_width:.2f}" if p else "–" for p in printed]
+    rows.append(["the paper, 12 and 50 policies, 4 benchmarks", *cells])
+    heads = ["aggregated performance, real matrices", *_titles(names)]
+    return _marked(markdown_table(heads, rows), result)
 
 
 def first_tie_table() -> str:
