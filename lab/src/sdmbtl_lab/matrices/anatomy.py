@@ -119,7 +119,7 @@ def _fit_distance(space: ContextSpace, interaction: Floats) -> tuple[Floats, flo
     distances = (np.abs(units[:, None] - units) for units in space.unit_targets.T)
     features = np.stack([SobolHoeffding.of(d).interaction.ravel() for d in distances], axis=1)
     values = interaction.ravel()
-    coefficients: Floats = np.linalg.lstsq(features, values, rcond=1e-10)[0]
+    coefficients = np.asarray(np.linalg.lstsq(features, values, rcond=1e-10)[0], dtype=np.float64)
     return coefficients, min(float((features @ coefficients) @ values / (values @ values)), 1.0)
 
 
