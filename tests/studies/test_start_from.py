@@ -45,6 +45,7 @@ def test_the_first_policy_is_the_given_one_and_a_parent(policy, tmp_path):
     study.run(budget=2, progress=False)
     first, second = study.trials
     assert (first.status, first.run.steps, second.parent) == ("finished", 0, 0)
+    assert [policy.steps for policy in study.snapshot().rounds] == [0, second.run.steps]
     kept = study.portfolio().policy(0)
     assert policy_bytes(kept.acting()) == policy_bytes(policy.acting())
     study.close()

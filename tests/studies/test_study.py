@@ -19,6 +19,7 @@ from sdmbtl import ContextSpace
 from sdmbtl.environments.cartpole import CartPole
 from sdmbtl.errors import (
     ConfigurationError,
+    ContextError,
     DamagedStudyError,
     DuplicateTellError,
     ExhaustedError,
@@ -769,6 +770,13 @@ def test_fresh_evaluation(finished):
         finished.evaluate(seed=-1)
     with pytest.raises(StudyError, match="'episodes' must be a whole number >= 1"):
         finished.evaluate(episodes=-1)
+
+
+def test_no_episode_is_played_in_a_context_that_is_not_valid(tmp_path):
+    space = ContextSpace(length=[1, 2], masscart=[1, 2], valid="length + masscart < 4")
+    study = Study.open(tmp_path, "CartPole", space=space)
+    with pytest.raises(ContextError, match="length=2 masscart=2 is not valid"):
+        study.evaluate([{"length": 1, "masscart": 2}, {"length": 2, "masscart": 2}])
 
 
 # -- what a batch, a cluster and somebody else's trainer may do ------------------------------------

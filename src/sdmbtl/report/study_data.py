@@ -188,7 +188,7 @@ def _policy(policy: PolicySnapshot, space: ContextSpace, snapshot: StudySnapshot
         "kind": policy.kind,
         "box": np.column_stack([lows, highs]).round(6),
         "parent": trial.parent,
-        "steps": policy.run.steps or trial.steps,
+        "steps": policy.steps,
         "reason": trial.reason,
         "expected_gain": trial.expected_gain,
         "gain": policy.gain,
