@@ -132,16 +132,6 @@ def test_a_study_of_another_version_is_called_so(tmp_path):
         assert not isinstance(caught.value, DamagedStudyError)
 
 
-def test_trials_of_another_version_name_both(tmp_path):
-    study = Study.open(tmp_path / "study", space=SPACE)
-    study.ask()
-    with study.store.transaction():
-        study.store.set_fact("versions", {"sdmbtl": "0.0.1"})
-        study.store._write("UPDATE trials SET body = '{}'")
-    with pytest.raises(StudyError, match=r"made by another version of sdmbtl: 0\.0\.1, this is "):
-        Study.open(study.path)
-
-
 def test_use_after_close_is_no_damage(tmp_path):
     study = Study.open(tmp_path / "study", space=SPACE)
     study.close()

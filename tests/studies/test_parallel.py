@@ -378,7 +378,7 @@ def test_a_generalist_is_waited_for_only_by_what_starts_from_it(tmp_path):
     [
         ({"jobs": 0}, "'jobs'"),
         ({"jobs": 2, "executor": "serial"}, "one task at a time"),
-        ({"run_limit": 5.0}, "Give an 'executor' too"),
+        ({"run_limit": 5.0}, "Unknown option 'time_limit'"),
     ],
 )
 def test_wrong_keywords_are_refused(tmp_path, options, text):
