@@ -26,7 +26,7 @@ from numpy.typing import NDArray
 
 from sdmbtl.checks import check_float
 from sdmbtl.contexts import ContextSpace
-from sdmbtl.errors import BusyError, DamagedStudyError, LimitError, StudyError
+from sdmbtl.errors import BusyError, DamagedStudyError, StudyError
 from sdmbtl.files import (
     network_file_system,
     replaced_atomically,
@@ -60,9 +60,6 @@ SCHEMA = (
 
 #: A larger file is copied at most this often, in seconds.
 BACKUP_SIZE, BACKUP_SECONDS = 4 * 2**20, 60.0
-
-#: Most records of one kind that are read.
-MAX_RECORDS = 1_000_000
 
 _TABLES = "SELECT type, name, sql FROM sqlite_master"
 
@@ -376,10 +373,7 @@ class StudyStore:
 
     def _read(self, statement: str, *values: Any) -> list[Any]:
         with self._lock, self._explained():
-            rows = self._database.execute(statement, values).fetchmany(MAX_RECORDS + 1)
-            if len(rows) > MAX_RECORDS:
-                raise LimitError(f"{self.path} has more than {MAX_RECORDS:,} records of a kind.")
-            return rows
+            return self._database.execute(statement, values).fetchall()
 
     def _write(self, statement: str, *values: Any) -> None:
         if not self._database.in_transaction:
