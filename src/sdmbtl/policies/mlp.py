@@ -10,7 +10,6 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from sdmbtl.checks import check_int
-from sdmbtl.contexts.dimension import as_number
 from sdmbtl.errors import PolicyError
 from sdmbtl.policies.base import Policy
 
@@ -232,7 +231,7 @@ class MlpPolicy(Policy):
             [arrays[f"bias_{i}"] for i in layers],
             arrays["shift"],
             arrays["scale"],
-            None if bounds is None else (as_number(bounds[0]), as_number(bounds[1])),
+            None if bounds is None else (float(bounds[0]), float(bounds[1])),
             description["limit"],
             critic=[(arrays[f"critic_weight_{i}"], arrays[f"critic_bias_{i}"]) for i in critic],
             observations_seen=None if seen is None else float(seen[0]),
