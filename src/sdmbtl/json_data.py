@@ -20,12 +20,8 @@ Made = TypeVar("Made")
 def as_json(value: Any, digits: int | None = None) -> Any:
     """Convert dataclasses, mappings, lists, arrays and numbers to JSON data.
 
-    A `to_dict()` method comes first. A number that is not finite becomes None, for
-    JSON has no NaN.
-
-    Args:
-        value: The value to convert.
-        digits: Digits of floats that are kept behind the point; all if left out.
+    A `to_dict()` method comes first. A number that is not finite becomes None, for JSON has no
+    NaN. Floats are rounded to `digits` behind the point, if given.
     """
     if hasattr(value, "to_dict"):
         return as_json(value.to_dict(), digits)
@@ -51,9 +47,6 @@ def made_from_json(
     error: type[SdmbtlError] = SdmbtlError,
 ) -> Made:
     """Make something from its name, or from its name and settings.
-
-    Raises:
-        SdmbtlError: Of the type `error`, if the name or a setting is unknown.
 
     >>> made_from_json("number", {"name": "complex", "real": 1, "imag": 2}, {"complex": complex})
     (1+2j)

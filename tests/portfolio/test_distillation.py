@@ -63,13 +63,6 @@ def test_a_hidden_student_finds_the_context_out_by_one_step():
     assert played.steps == 2 * 8 * LENGTH
 
 
-@pytest.mark.usefixtures("little_learning")
-def test_every_step_is_counted():
-    made = Distiller(two_teachers("choices"), sides("choices")).run(100)
-    assert made.steps == made.curve[-1][0] == 192  # two rounds of 16 episodes
-    assert [steps for steps, _ in made.curve] == [96, 192]
-
-
 # -- in JAX environments -------------------------------------------------------------------------
 
 
@@ -144,23 +137,20 @@ def test_a_killed_run_continues_to_the_same_network(cartpole, tmp_path):
 def test_a_file_is_written_once(tmp_path):
     distiller = Distiller(two_teachers("choices"), sides("choices"))
     path = tmp_path / "networks" / "told.safetensors"
+    path.parent.mkdir()
+    path.write_bytes(b"nothing")
+    assert read_record(path) is None
     record = distill_to_file(path, distiller, 100)
     assert read_record(path) == record
     assert [file.name for file in path.parent.iterdir()] == ["told.safetensors"]
     assert (record.steps, record.policies) == (192, 2)
     assert record.portfolio_return == distiller.portfolio.mean_return
     assert record.evaluation_steps == 2 * LENGTH
+    assert [steps for steps, _ in record.curve] == [96, 192]  # two rounds of 16 episodes
     before = path.stat().st_mtime_ns
     assert distill_to_file(path, distiller, 100) == record
     assert path.stat().st_mtime_ns == before
     assert distill_to_file(path, distiller, 200).steps > record.steps
-
-
-def test_a_file_of_another_kind_has_no_record(tmp_path):
-    path = tmp_path / "told.safetensors"
-    assert read_record(path) is None
-    path.write_bytes(b"nothing")
-    assert read_record(path) is None
 
 
 # -- bad input -----------------------------------------------------------------------------------
@@ -211,7 +201,7 @@ def test_codes_lead_back_to_actions(space):
     assert codes.shape == (20, code.size)
     assert np.abs(codes).max() <= 1
     outputs = codes * code.half_width + code.centre if code.sizes is None else codes
-    np.testing.assert_allclose(code.actions.best(outputs), batch, rtol=1e-6)
+    np.testing.assert_allclose(code.best(outputs), batch, rtol=1e-6)
     np.testing.assert_array_equal(code(batch[3]), codes[3])
 
 

@@ -54,7 +54,7 @@ STAND_INS = (
     (tasks, "evaluate", evaluate),
     (study, "measure_random_actions", lambda *_: None),
     (Study, "training", QuickTraining()),
-    (Study, "warn_of_environment", lambda study: None),
+    (study, "_warn_of_endless_episodes", lambda trainer: None),
 )
 
 

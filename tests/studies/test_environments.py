@@ -78,8 +78,6 @@ class Odd(gymnasium.Env):
     ("function", "options", "error", "message"),
     [
         (cartpole, {"algorithm": "SAC"}, TrainerError, "SAC cannot be used on .*Discrete"),
-        (pendulum, {"algorithm": "DQN"}, TrainerError, "DQN cannot be used on .*Box"),
-        (pendulum, {"policy": "CnnPolicy"}, TrainerError, "PPO cannot be used on"),
         (pendulum, {"minibatch_size": 1}, TrainerError, "PPO cannot be used on .*batch_size"),
         (raises, {}, FamilyError, "failed for the context {'gravity': 10.0}: .*no such robot"),
         (raises_at_reset, {}, TrainingError, "{'gravity': 10.0}: RuntimeError: the battery is emp"),
@@ -103,21 +101,6 @@ def test_the_usual_trainer_refuses_it_too(function, tmp_path):
     with pytest.raises(SdmbtlError, match="annot be|battery"):
         Study.open(tmp_path / "study", function, space=SPACE)
     assert not (tmp_path / "study").exists()
-
-
-def test_a_function_a_space_and_a_range_of_returns(tmp_path):
-    def own(context):
-        return pendulum(context)
-
-    given = {"space": SPACE, "return_range": (-200.0, 0.0), "trainer_options": QUICK, "episodes": 1}
-    study = Study.open(tmp_path / "study", own, **given)
-    study.run(budget=1)
-    assert study.return_range == (-200.0, 0.0)
-    assert 0 <= study.status()["coverage"] <= 1
-    file = tmp_path / "gravities.toml"
-    file.write_text("[dimensions.gravity]\nvalues = [5, 15]\n[returns]\nmin = -99\nmax = 0")
-    other = Study.open(tmp_path / "other", own, space=file, trainer_options=QUICK)
-    assert other.return_range == (-99.0, 0.0)
 
 
 def test_a_gymnasium_environment_in_one_line(tmp_path):

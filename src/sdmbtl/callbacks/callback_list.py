@@ -3,59 +3,33 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Iterable
-from contextlib import AbstractContextManager, ExitStack
-from types import TracebackType
-from typing import Self
+from collections.abc import Iterable, Iterator
+from contextlib import AbstractContextManager, ExitStack, contextmanager
+from functools import partial
+from typing import Any
 
 from sdmbtl.callbacks.event import Callback, Event
 
 logger = logging.getLogger("sdmbtl")
 
 
-class CallbackList:
-    """Calls each of several callbacks with every event.
+@contextmanager
+def one_callback(callbacks: Iterable[Callback]) -> Iterator[Callback]:
+    """Yield a callback that calls each of several; those that are context managers are entered.
 
     An error of one is logged, the first time as a warning with its traceback, and the run
     continues: a tracking server that is out of reach must not cost a policy. What is not an
     `Exception`, such as `KeyboardInterrupt`, ends the run.
-
-    Args:
-        callbacks: The callbacks; those that are context managers are entered with this one.
     """
+    each, faulty = list[Any](callbacks), set[int]()
 
-    def __init__(self, callbacks: Iterable[Callback]) -> None:
-        self._callbacks = list(callbacks)
-        self._faulty: set[int] = set()
-        self._stack = ExitStack()
-
-    def __enter__(self) -> Self:
-        with ExitStack() as stack:  # what was entered is left if a later one fails
-            for callback in self._callbacks:
-                if isinstance(callback, AbstractContextManager):
-                    stack.enter_context(callback)
-            self._stack = stack.pop_all()
-        return self
-
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        traceback: TracebackType | None,
-    ) -> None:
-        try:
-            self._stack.__exit__(kind, error, traceback)
-        except Exception:
-            logger.warning("A callback failed at the end of the run.", exc_info=True)
-
-    def __call__(self, event: Event) -> None:
-        """Tell every callback."""
-        for number, callback in enumerate(self._callbacks):
+    def tell(event: Event) -> None:
+        for number, callback in enumerate(each):
             try:
                 callback(event)
             except Exception:
-                level = logging.DEBUG if number in self._faulty else logging.WARNING
-                self._faulty.add(number)
+                level = logging.DEBUG if number in faulty else logging.WARNING
+                faulty.add(number)
                 logger.log(
                     level,
                     "The callback %s failed at the stage %r. The run continues; further errors of "
@@ -64,3 +38,17 @@ class CallbackList:
                     event.stage,
                     exc_info=True,
                 )
+
+    with ExitStack() as stack:
+        for callback in each:
+            if isinstance(callback, AbstractContextManager):
+                callback.__enter__()
+                stack.push(partial(_leave, callback))
+        yield tell
+
+
+def _leave(callback: AbstractContextManager[object], *how: object) -> None:
+    try:
+        callback.__exit__(*how)  # type: ignore[arg-type]
+    except Exception:
+        logger.warning("A callback failed at the end of the run.", exc_info=True)

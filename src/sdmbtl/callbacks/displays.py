@@ -28,12 +28,7 @@ LOG_EVERY = 30.0
 
 
 class LineDisplay:
-    """Writes a line for each policy, and one about the current activity from time to time.
-
-    Args:
-        progress: The progress of the run.
-        write: Called with each line.
-    """
+    """Writes a line for each policy, and one about the current activity from time to time."""
 
     def __init__(self, progress: RunProgress, write: Callable[[str], None]) -> None:
         self._progress, self._write = progress, write
@@ -59,7 +54,7 @@ class LineDisplay:
         while not self._ended.wait(LOG_EVERY):
             event = self._progress.event
             which = "" if event is None else f"policy {event.trial.id}: "
-            text = f"    {which}{self._progress.activity()} · {self._progress.footer()}"
+            text = f"    {which}{self._progress.activity()} · {self._progress.pace()}"
             self._write(printable(text))
 
 
@@ -71,15 +66,8 @@ def make_displays(
 ) -> list[Callback]:
     """Make the displays of a run: a file, lines for `logging` if set up, and a visible one.
 
-    Args:
-        study: The study that is run.
-        progress: Whether the run is shown. "auto": on a terminal by Rich, in a notebook as lines,
-            but not where `logging` shows its lines already.
-        budget: Policies to be finished in all, if known.
-        time_limit: Seconds for this run, if limited.
-
-    Raises:
-        StudyError: If `progress` is something else.
+    That is shown on a terminal by Rich and in a notebook as lines; with "auto" not where `logging`
+    shows its lines already.
     """
     if not isinstance(progress, bool) and progress != "auto":
         raise StudyError(

@@ -3,15 +3,11 @@
 from __future__ import annotations
 
 import math
-import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Literal
+from typing import Literal
 
 from sdmbtl.selectors import Trial
-
-if TYPE_CHECKING:
-    from sdmbtl.training import Report
 
 Stage = Literal[
     "asked",
@@ -63,39 +59,6 @@ class Event:
     metrics: Mapping[str, float] = field(default_factory=dict)
     warning: str | None = None
 
-    @classmethod
-    def of(cls, report: Report, trial: Trial, steps_per_second: float, policies: int) -> Event:
-        """Make the event of a trainer's report on a training run."""
-        done = (report.steps, report.total_steps, report.mean_return)
-        more = (report.evaluations, report.metrics)
-        return cls(report.stage, trial, *done, steps_per_second, policies, *more)
-
-    @property
-    def seconds_left(self) -> float | None:
-        """Seconds that the steps to come take at this pace; None if that is not known."""
-        if not self.steps_per_second > 0:
-            return None
-        return (self.total_steps - self.steps) / self.steps_per_second
-
 
 #: Called with each event. One that is a context manager is entered and left with the run.
 Callback = Callable[[Event], None]
-
-
-@dataclass
-class Pace:
-    """Steps per second of one training run, counted from its first report.
-
-    What comes before that, a compilation or what an earlier process has done, does not count.
-    """
-
-    _first: tuple[int, float] | None = None
-
-    def steps_per_second(self, steps: int) -> float:
-        """Return the pace at a report of this many steps; NaN at the first one."""
-        now = time.monotonic()
-        if self._first is None:
-            self._first = (steps, now) if steps else None
-            return math.nan
-        done, seconds = steps - self._first[0], now - self._first[1]
-        return done / seconds if done > 0 and seconds > 0 else math.nan

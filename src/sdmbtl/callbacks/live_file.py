@@ -19,12 +19,7 @@ EVERY = 1.0
 
 
 class LiveFile(AbstractContextManager["LiveFile"]):
-    """Writes the progress of a run to a file, which ends with the run.
-
-    Args:
-        progress: The progress of the run.
-        folder: Directory of the study.
-    """
+    """Writes the progress of a run to a file in the study's folder, which ends with the run."""
 
     def __init__(self, progress: RunProgress, folder: Path) -> None:
         self._progress, self._path = progress, folder / LIVE_FILE

@@ -78,12 +78,7 @@ class Executor(FuturesExecutor):
 
 
 def make_executor(name: str, workers: int = 1, **options: Any) -> Executor:
-    """Make an executor.
-
-    Args:
-        name: "serial", "processes", "ray" or "submitit".
-        workers: Number of tasks at once.
-        **options: Its other settings, such as `time_limit`; see the class.
+    """Make an executor: "serial", "processes", "ray" or "submitit"; its options as in its class.
 
     Raises:
         ExecutorError: If there is none of this name, or a setting is not one of it.

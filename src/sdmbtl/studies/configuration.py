@@ -36,21 +36,15 @@ Evaluate = Literal["all", "chosen"]
 class Configuration:
     """The configuration of a study, as JSON data; the same one gives the same study.
 
+    Other attributes are as in `Study.open`.
+
     Attributes:
         space: The context space, `ContextSpace.to_dict()`.
         family: The environments, as in `TrainerSpec`; None if training is the caller's and the
             study is used by ask and tell only.
         trainer: Name and settings of the trainer; None as above.
         selector: Name and options of the selector.
-        seed: Root of every random number.
-        episodes: Episodes for each policy on each target; at most, if `evaluate` is "chosen".
-        evaluate: "all" for every policy on every target, "chosen" for where it may change which
-            policy is chosen.
-        batch: Policies that are chosen, and trained, at once.
-        retries: How often a failed training run is tried again, each time with another seed.
         return_range: Lowest and highest return of an episode, if known.
-        region_contexts: Contexts that are drawn in a region to train on; in the whole space four
-            times as many.
     """
 
     space: dict[str, Any]

@@ -10,7 +10,6 @@ from sdmbtl.seeds import derived_seed, seed_sequence
 from sdmbtl.selectors import Trial
 from sdmbtl.selectors.history import History
 from sdmbtl.selectors.trial import TrainingRun
-from sdmbtl.studies.row_evaluation import RowEvaluation
 
 if TYPE_CHECKING:
     from sdmbtl.studies.study import Study
@@ -44,16 +43,3 @@ def training_job(study: Study, trial: Trial) -> TrainingJob:
         trial.steps,
         trial.source.sees_context,
     )
-
-
-def begin_evaluation(study: Study, trial: Trial, *, everywhere: bool = False) -> RowEvaluation:
-    """Begin the evaluation of a policy: as the study is set to, or on every target."""
-    configuration = study.configuration
-    known = np.full((len(study.space), configuration.episodes), np.nan)
-    if trial.row is not None:
-        played = study.store.episodes().get(trial.id, trial.row[:, None])
-        known[:, : played.shape[1]] = played[:, : known.shape[1]]
-    everywhere = everywhere or configuration.evaluate == "all"
-    history = None if everywhere else study.selector.history
-    seed = derived_seed(configuration.seed, "evaluate")
-    return RowEvaluation(trial, study.space, known, seed, history)

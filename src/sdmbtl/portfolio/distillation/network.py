@@ -126,7 +126,7 @@ class StudentForm:
             shift,
             scale,
             limit=OBSERVATION_LIMIT if memory is None else None,
-            action_space=self.code.actions.space,
+            action_space=self.code.space,
         )
         return DistilledPolicy(
             head,
