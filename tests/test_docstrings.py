@@ -47,7 +47,3 @@ def test_sphinx():
         "first": "What comes first, over two lines",
         "second": "Another one",
     }
-
-
-def test_nothing_is_said():
-    assert read_arguments(lambda: None) == {}

@@ -118,7 +118,7 @@ def test_every_command_is_described_with_its_options(generated):
         ("selector-settings", ("| `width` | `0.25` | ", "### `m/gp-mbtl`", "`gp+random`")),
         ("space-file", ("| `levels` | integer, at least 1 | ", "| `density` | table | ")),
         ("families", ("### CropPlanning", "| `gravity` | 9.8 | – | – | 1 to 50, 8 values (log) |")),
-        ("status-json", ("| `stale_results` | ", "| `probably_failed` | ", "| `near_best` | ")),
+        ("status-json", ("| `extensions` | ", "| `probably_failed` | ", "| `near_best` | ")),
     ],
 )
 def test_reference_tables_are_made_from_the_code(generated, name, rows):

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from sdmbtl.wording import chosen_by, duration, rise_in_words, shown_context
+from sdmbtl.wording import chosen_by, rise_in_words
 
 
 @pytest.mark.parametrize(
@@ -22,15 +22,6 @@ from sdmbtl.wording import chosen_by, duration, rise_in_words, shown_context
 )
 def test_a_rise_of_coverage(gain, text):
     assert rise_in_words(gain, (-100.0, 400.0)) == text
-
-
-def test_times():
-    texts = [duration(seconds) for seconds in (0, 89.4, 90, 5369, 5400, 360_000)]
-    assert texts == ["0 s", "89 s", "2 min", "89 min", "1 h 30 min", "100 h 0 min"]
-
-
-def test_contexts():
-    assert shown_context({"a": 0.123456, "kind": "x"}) == "a=0.1235 kind='x'"
 
 
 @pytest.mark.parametrize(

@@ -135,9 +135,10 @@ def judge(dataset: RegionDataset) -> dict[str, Any]:
     return {**size, "return_range": [low, high], "methods": found}
 
 
-def can_judge(dataset: RegionDataset) -> bool:
-    """Return whether there is a choice: points from scratch next to the generalists."""
-    return any(source.is_point and source.parent is None for source in dataset.sources)
+def chosen(names: list[str] | None) -> list[RegionDataset]:
+    """Load these data sets; by default all with points from scratch next to the generalists."""
+    every = [load_regions(name) for name in names or region_names()]
+    return [d for d in every if names or any(s.is_point and s.parent is None for s in d.sources)]
 
 
 def main() -> None:
@@ -146,8 +147,7 @@ def main() -> None:
     parser.add_argument("--data", nargs="+", help="names or paths; all that can judge if left out")
     parser.add_argument("--out", type=Path)
     given = parser.parse_args()
-    chosen = [load_regions(name) for name in given.data or region_names()]
-    data = {d.name: judge(d) for d in chosen if given.data or can_judge(d)}
+    data = {dataset.name: judge(dataset) for dataset in chosen(given.data)}
     code = ("sdmbtl.selectors", "sdmbtl_lab.benchmarks.simulate_regions")
     save_result("regions", {"marks": list(MARKS), "data": data}, given.out, code=code)
 

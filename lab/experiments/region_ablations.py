@@ -17,11 +17,11 @@ import numpy as np
 
 from experiment import save_result
 from generalists.data_sets import MARKS
-from judge_regions import can_judge, return_range, run_selector
+from judge_regions import chosen, return_range, run_selector
 from sdmbtl.selectors import GeneralistFirstSelector
 from sdmbtl.selectors.models.region_model import RegionModel
 from sdmbtl_lab.benchmarks.simulate_regions import generalist_runs
-from sdmbtl_lab.matrices import RegionDataset, load_regions, region_names
+from sdmbtl_lab.matrices import RegionDataset
 
 SHOWN = (2, 4, 8, 12)
 
@@ -61,8 +61,7 @@ def main() -> None:
     parser.add_argument("--data", nargs="+", help="names; all that can judge if left out")
     parser.add_argument("--out", type=Path)
     given = parser.parse_args()
-    data = [load_regions(name) for name in given.data or region_names()]
-    data = [dataset for dataset in data if given.data or can_judge(dataset)]
+    data = chosen(given.data)
     found = {}
     for name, model in variations().items():
         found[name] = {dataset.name: coverage(dataset, model) for dataset in data}

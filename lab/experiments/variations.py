@@ -79,10 +79,8 @@ class Variation(Problem):
             name is noise between training runs.
         sizes: (D,) number of values in each dimension.
         h: Task dissimilarity.
-        f: Kind of the policy quality.
+        f: Kind of the policy quality, and of the task difficulty g.
         f_slope: Its slope if linear; the other kinds have the same standard deviation.
-        g: Kind of the task difficulty.
-        g_slope: Its slope, as for f.
         noise: Standard deviation of the noise.
         heavy_tails: The noise has Student's t distribution instead of the normal one.
         run_deviation: Standard deviation between training runs; a run moves its whole row.

@@ -62,8 +62,3 @@ def test_other_modules_do_not_count():
     known = {code_fingerprint(f"sdmbtl.selectors.{name}") for name in ("base", "choice", "trial")}
     assert len(known) == 3
     assert code_fingerprint("json", "csv") == code_fingerprint("csv", "json", "csv")
-
-
-def test_code_without_a_file():
-    assert code_fingerprint("__main__") == code_fingerprint("__main__")
-    assert code_fingerprint("no_such_package") != code_fingerprint("__main__")

@@ -51,12 +51,7 @@ def check_size(what: object, size: int, most: int) -> None:
 
 
 def read_bytes(path: str | Path, most: int = MAX_BYTES) -> bytes:
-    """Read a file that is not too large; a pipe or a device is read up to the limit.
-
-    Raises:
-        LimitError: If it has more than `most` bytes.
-        OSError: If it cannot be read.
-    """
+    """Read a file that is not too large; a pipe or a device is read up to the limit."""
     content = bytearray()
     with Path(path).open("rb") as file:
         check_size(path, fstat(file.fileno()).st_size, most)

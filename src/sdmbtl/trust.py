@@ -30,12 +30,10 @@ class StudyTrust:
         family: The recorded family of environments; None without one.
         identity: Data that tell the study from others: its origin and its configuration.
         given: True if the user named the code just now, or trusts it.
-        selector: Recorded name of the selector.
+        selector: Recorded name of the selector; opening the study imports one of somebody's own.
 
     Attributes:
         code: Descriptions of what would be imported or called.
-        names_selector: True if the selector is code of somebody's own, which opening the study
-            imports.
     """
 
     def __init__(
@@ -60,13 +58,12 @@ class StudyTrust:
         """True if nothing is named, or it is trusted."""
         if self._given or not self.code:
             return True
-        mark = self._mark
         try:
-            owner = None if mark is None else mark.lstat().st_uid
+            owner = None if self._mark is None else self._mark.lstat().st_uid
         except OSError:
             return False
         # Others may be able to write to the directory, too.
-        return owner is not None and (not hasattr(os, "geteuid") or owner == os.geteuid())
+        return owner is not None and owner == getattr(os, "geteuid", lambda: owner)()
 
     @property
     def _mark(self) -> Path | None:

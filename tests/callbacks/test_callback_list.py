@@ -2,7 +2,7 @@
 
 import pytest
 
-from sdmbtl.callbacks import CallbackList, Event
+from sdmbtl.callbacks import Event, one_callback
 
 
 class Notes:
@@ -29,7 +29,7 @@ def test_context_managers_are_entered_and_learn_with_what_a_run_ended(study):
         stages.append(event.stage)
         raise KeyboardInterrupt
 
-    with pytest.raises(KeyboardInterrupt), CallbackList([notes, interrupt]) as tell:
+    with pytest.raises(KeyboardInterrupt), one_callback([notes, interrupt]) as tell:
         tell(Event("asked", study.trials[0]))
     assert notes.notes == ["entered", "asked", KeyboardInterrupt]
     assert stages == ["asked"]
@@ -41,7 +41,7 @@ def test_who_cannot_be_entered_leaves_nobody_open():
             raise LookupError
 
     notes = Notes()
-    with pytest.raises(LookupError), CallbackList([notes, Broken()]):
+    with pytest.raises(LookupError), one_callback([notes, Broken()]):
         pass
     assert notes.notes == ["entered", LookupError]
 
@@ -51,7 +51,7 @@ def test_an_error_at_the_end_is_a_warning(caplog):
         def __exit__(self, *_):
             raise OSError("the server is gone")
 
-    with CallbackList([Unreachable()]):
+    with one_callback([Unreachable()]):
         pass
     assert "A callback failed at the end of the run." in caplog.text
 
@@ -61,8 +61,8 @@ def test_an_error_is_a_warning_once(study, caplog):
         raise ZeroDivisionError
 
     event, stages = Event("asked", study.trials[0]), []
-    tell = CallbackList([faulty, lambda event: stages.append(event.stage)])
-    with caplog.at_level("DEBUG", logger="sdmbtl"):
+    callbacks = [faulty, lambda event: stages.append(event.stage)]
+    with caplog.at_level("DEBUG", logger="sdmbtl"), one_callback(callbacks) as tell:
         tell(event)
         tell(event)
     assert [record.levelname for record in caplog.records] == ["WARNING", "DEBUG"]

@@ -7,7 +7,7 @@ import pytest
 from rich.console import Console
 from small_study import open_small
 
-from sdmbtl.callbacks import Event, LineDisplay, Pace, RunProgress
+from sdmbtl.callbacks import Event, LineDisplay, RunProgress
 from sdmbtl.callbacks.terminal_display import TerminalDisplay
 
 
@@ -113,12 +113,3 @@ def test_the_time_of_a_run_from_its_first_policy(tmp_path, monkeypatch):
         each.take(Event("training", trial, 500, 1000, 1.0, 5.0))
     assert progress.seconds_left() == pytest.approx(400), "compilation does not repeat"
     assert limited.seconds_left() == pytest.approx(35)
-
-
-def test_the_pace_leaves_out_what_comes_before_the_first_report(monkeypatch):
-    now = iter([10.0, 30.0, 32.0, 34.0, 35.0])
-    monkeypatch.setattr("time.monotonic", lambda: next(now))
-    pace = Pace()
-    found = [pace.steps_per_second(steps) for steps in (0, 5000, 7000, 9000, 4000)]
-    nan = float("nan")  # the last report: of jobs that failed together and are tried one by one
-    assert found == pytest.approx([nan, nan, 1000, 1000, nan], nan_ok=True)

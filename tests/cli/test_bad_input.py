@@ -134,24 +134,19 @@ def test_wrong_words_of_commands(command, stage, unchanged, words, shown):
 
 RANGE = {"low": "0.1", "high": "2.0", "levels": "3", "scale": '"log"'}
 FIELDS = {
-    "low": ('"a"', "true", "nan", "inf", "[1]", "-1", "0", "5.0", "1979-05-27"),
-    "high": ('"b"', "nan", "0.01", "{}"),
-    "levels": ("0", "2.5", '"many"', "true", "1" + "0" * 12),
-    "scale": ('"logarithmic"', "1"),
-    "discrete": ('"yes"', "1"),
+    "low": ('"a"', "nan", "inf", "-1", "5.0", "1979-05-27"),
+    "high": ("nan", "0.01"),
+    "levels": ("0", "2.5", '"many"', "1" + "0" * 12),
+    "scale": ('"logarithmic"',),
+    "discrete": ('"yes"',),
     "colour": ("1",),
 }
-RETURNS = (
-    *("min = 0", "min = 1\nmax = 1", 'min = "low"\nmax = 1', "min = nan\nmax = 1"),
-    *("min = 0\nmax = inf", "min = -1.7e308\nmax = 1.7e308", "min = 0\nmax = 1\nmean = 2"),
-)
+RETURNS = ("min = 0", "min = 1\nmax = 1", "min = nan\nmax = 1", "min = 0\nmax = 1\nmean = 2")
 TEXTS = (
-    *("", "dimensions = 3", "[dimensions]", "[dimensions]\na = 3", "[dimensions.a]"),
-    "[dimensions.a]\nlow = -1.7e308\nhigh = 1.7e308\nlevels = 3",
+    *("", "dimensions = 3", "[dimensions]\na = 3", "[dimensions.a]", "no TOML"),
     "".join(f"[dimensions.d{number}]\nvalues = [1]\n" for number in range(65)),
     *("[dimensions.a]\nlow = 1", "[dimensions.a]\nvalues = [1, 2]\nlow = 1"),
-    *("[dimensions.a]\nvalues = [1, 2]\nvalues = [3]", "[dimension.a]\nvalues = [1, 2]", "no TOML"),
-    *(f"[dimensions.a]\nvalues = {v}" for v in ("3", "[]", '["a", 1]', "[1, true]", "[1, 1]")),
+    *(f"[dimensions.a]\nvalues = {v}" for v in ("3", "[]", '["a", 1]', "[1, 1]")),
     *(f"[dimensions.a]\nvalues = [1, 2]\n[returns]\n{table}" for table in RETURNS),
     *(
         "[dimensions.a]\n" + "\n".join(f"{k} = {v}" for k, v in {**RANGE, name: value}.items())
@@ -172,21 +167,13 @@ def test_wrong_space_files(tmp_path, text):
 # -- Python ----------------------------------------------------------------------------------------
 
 ROWS = [
-    *([[[1.0]] * 2] * 2, ["1", 2, 3, 4], ["1", None, 3, 4], [True, 2, 3, 4], [1, 2, 3, [4]]),
-    *([[1, 2], [3], [4, 5], [6, 7]], [np.inf, 1, 1, 1], [[np.inf, -np.inf]] * 4),
+    *(["1", 2, 3, 4], [True, 2, 3, 4], [[1, 2], [3], [4, 5], [6, 7]], [np.inf, 1, 1, 1]),
     *([10**400, 1, 1, 1], [1 + 2j, 1, 1, 1], [None] * 4, [[], [], [], []], [1, 2, 3], "1234"),
-    *(
-        {"a": 1},
-        5.0,
-        np.ones((2, 4)),
-        np.array(["1"] * 4),
-        np.array([1] * 4, "datetime64[s]"),
-        None,
-    ),
+    *({"a": 1}, 5.0, np.ones((2, 4)), np.array([1] * 4, "datetime64[s]"), None),
 ]
 TRIALS = [
-    *(77, -1, 1.0, True, "0", None, {"a": 0.0}, {"a": 0.0, "b": "x"}, {"a": 0.0, "b": np.nan}),
-    *({"a": 0.0, "b": 900.0}, {"a": 0.0, "b": 1.0, "c": 1.0}, [0.0], [[0.0, 1.0]]),
+    *(77, -1, 1.0, "0", None, {"a": 0.0}, {"a": 0.0, "b": "x"}, {"a": 0.0, "b": np.nan}),
+    *({"a": 0.0, "b": 1.0, "c": 1.0}, [0.0], [[0.0, 1.0]]),
 ]
 OPENED = {
     "seed": (-1, 1.5, "a", None, True),
@@ -241,7 +228,7 @@ def test_wrong_settings_of_studies(stage, unchanged, name, value):
     check(str(caught.value), "")
 
 
-@pytest.mark.parametrize("value", ["atuo", 3, None, ""])
+@pytest.mark.parametrize("value", ["atuo", None])
 def test_wrong_names(value):
     for make in (
         lambda: make_selector(value, SPACE),

@@ -31,9 +31,6 @@ def test_settings_are_json_or_text():
     for text in ("gamma", "=1"):
         with pytest.raises(ArgumentError, match="KEY=VALUE"):
             parse_settings([text], "--set")
-
-
-def test_contexts():
     assert parse_context(["a=1, b=2", '{"c": 3}', "d=4"]) == {"a": 1, "b": 2, "c": 3, "d": 4}
     with pytest.raises(ArgumentError, match="'a' twice"):
         parse_context(["a=1", "a=2"])

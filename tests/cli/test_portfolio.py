@@ -1,7 +1,6 @@
 """`sdmbtl portfolio` and `sdmbtl play`."""
 
 import json
-import shutil
 import sys
 
 import pytest
@@ -123,8 +122,7 @@ def test_mistakes(command, trained, words, text):
     assert text in command.error("portfolio", trained[0], *words)
 
 
-def test_places_without_a_portfolio(command, trained, tmp_path):
-    assert "neither a study nor" in command.error("portfolio", tmp_path)
+def test_a_study_is_no_place_for_an_export(command, trained):
     assert "is not replaced" in command.error("portfolio", trained[0], "--export", trained[0])
 
 
@@ -146,8 +144,7 @@ def test_policies_act_side_by_side(command, trained, tmp_path):
 
 
 def test_by_default_the_generalist_and_the_chosen_policy(command, trained, tmp_path):
-    shutil.copytree(trained[0], tmp_path / "s")
-    text = command("play", tmp_path / "s", "--steps", 4, "-o", tmp_path / "play.gif").stdout
+    text = command("play", trained[0], "--steps", 4, "-o", tmp_path / "play.gif").stdout
     assert text.startswith("CartPole with length=")
     assert "trained on the whole space: return" in text
 

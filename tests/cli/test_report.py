@@ -62,7 +62,6 @@ def test_environments(command):
     assert found["CartPole"]["spaces"]["wide"]["targets"] == 512
     text = command("environments").stdout
     assert "    length: 8 values, 0.05 to 5 (log)" in text
-    assert "sdmbtl run module:function --space FILE.toml" in text
     assert max(map(len, text.splitlines())) <= 80
 
 

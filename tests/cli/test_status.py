@@ -84,20 +84,12 @@ def test_targets_with_partial_rows(command, tmp_path):
     study.tell({"a": 4.0}, [10, nan, 12, 11, nan, nan])
     targets = command.json("status", study.path, "--show", "targets")
     assert [target["policy"] for target in targets] == [0] * 6
+    assert [target["context"]["a"] for target in targets] == [0, 1, 2, 3, 4, 5]
+    assert len(command("status", study.path, "--show", "targets").stdout.splitlines()) == 9
     assert [target["episodes"] for target in targets] == [1, 1, 1, 0, 0, 0]
     assert all(10 <= target["expected_return"] <= 70 for target in targets)
     assert targets[3]["expected_return"] > 11, "where only the other policy was evaluated"
     assert re.search(r"2 of \d+ tasks predicted", command("status", study.path).stdout)
-
-
-def test_targets_in_the_order_of_a_row(command, tmp_path):
-    study = told(tmp_path / "s", LINE, [[1, 2, 3, 4, 5, 6]])
-    targets = command.json("status", study.path, "--show", "targets")
-    assert [t["expected_return"] for t in targets] == [1, 2, 3, 4, 5, 6]
-    assert [t["context"]["a"] for t in targets] == [0, 1, 2, 3, 4, 5]
-    assert {t["policy"] for t in targets} == {0}
-    text = command("status", study.path, "--show", "targets").stdout
-    assert len(text.splitlines()) == 7
 
 
 @pytest.mark.parametrize("criteria", [["small variance"], ["small variance", "slope"]])
@@ -120,12 +112,9 @@ def test_structure_for_other_selectors(command, tmp_path):
     study = told(tmp_path / "s", SPACE, rows)
     text = command("status", study.path, "--show", "structure").stdout
     assert "does not choose by structure" in text
+    assert "Did you mean 'targets'?" in command.error("status", study.path, "--show", "target")
     told(tmp_path / "one", SPACE, rows[:1])
     assert "at least 2" in command.error("status", tmp_path / "one", "--show", "structure")
-
-
-def test_an_unknown_view(command, trained):
-    assert "Did you mean 'targets'?" in command.error("status", trained[0], "--show", "target")
 
 
 @pytest.mark.parametrize(

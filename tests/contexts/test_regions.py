@@ -51,7 +51,7 @@ class TestSource:
             ({"center": [1.0], "parent": -1}, "'parent' must be a whole number >= 0. Got -1"),
             ({"center": [1.0], "parent": 0.5}, "'parent' must be.*Got 0.5"),
             ({"center": [1.0], "steps": 0}, "'steps' must be a whole number >= 1. Got 0"),
-            ({"center": [1.0], "size": 1}, "Unknown part of a source 'size'"),
+            ({"center": [1.0], "size": 1}, "size"),
         ],
     )
     def test_what_is_none(self, data, text):

@@ -18,8 +18,8 @@ from sdmbtl.errors import ContextError
 )
 def test_interpolation_is_inside_and_extrapolation_outside_of_the_box(low, length, scale, seed):
     space = ContextSpace(
-        mass=Range(low, low + length, 4, scale).dimension,
-        shift=Range(-1.0, 1.0, 3).dimension,
+        mass=Levels(Range(low, low + length, 4, scale).values, scale),
+        shift=Levels([-1.0, 0.0, 1.0], "linear"),
         lanes=Levels([2, 3, 5], discrete=True),
     )
     (inside,) = split_contexts(space, "interpolation", 40, seed).values()
@@ -44,7 +44,7 @@ def test_train_is_the_targets_and_a_seed_gives_the_same_contexts():
 
 
 def test_a_file_names_splits(tmp_path):
-    space = ContextSpace(mass=Range(1.0, 2.0, 3).dimension, gravity=Range(5.0, 10.0, 2).dimension)
+    space = ContextSpace(mass=[1.0, 1.5, 2.0], gravity=[5.0, 10.0])
     path = tmp_path / "splits.toml"
     path.write_text(
         "[splits.heavy]\nmass = [3.0, 4.0]\n[splits.moon]\nlist = [{gravity = 1.62, mass = 1.0}]\n"
@@ -60,7 +60,7 @@ def test_a_file_names_splits(tmp_path):
     ("text", "problem"),
     [
         ("", "no table"),
-        ("[splits.a]\nmas = [1, 2]", "mas = "),
+        ("[splits.a]\nmas = [1, 2]", "Unknown dimension 'mas'"),
         ("[splits.a]\nmass = 3", "mass = 3"),
         ("[splits]\na = 1", "a range for some dimensions"),
     ],

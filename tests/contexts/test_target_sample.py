@@ -15,9 +15,9 @@ LISTED = ContextSpace.sample(1500, seed=1, **{f"x{d}": Interval(0, 1) for d in r
 class TestParts:
     def test_they_are_equally_large_and_hold_every_target_once(self, space, size):
         sample = TargetSample(space, size, seed=0)
-        sizes = [len(sample.members(number)) for number in range(size)]
+        sizes = [len(sample.members[number]) for number in range(size)]
         assert max(sizes) - min(sizes) <= 2
-        members = np.concatenate([sample.members(number) for number in range(size)])
+        members = np.concatenate([sample.members[number] for number in range(size)])
         assert np.array_equal(np.sort(members), np.arange(len(space)))
 
     def test_each_has_its_drawn_target(self, space, size):
@@ -25,7 +25,7 @@ class TestParts:
         assert len(sample) == len(sample.space) == size
         assert np.array_equal(sample.space.targets, space.targets[sample.indices])
         for number, index in enumerate(sample.indices):
-            assert index in sample.members(number)
+            assert index in sample.members[number]
             assert sample.parts[index] == number
             assert sample.find(int(index)) == number
 
@@ -55,7 +55,7 @@ class TestRows:
 
     def test_where_the_drawn_target_is_missing_its_part_stands_for_it(self):
         row = np.full(len(GRID), np.nan)
-        members = self.sample.members(5)
+        members = self.sample.members[5]
         others = members[members != self.sample.indices[5]][:3]
         row[others] = [1.0, 2.0, 6.0]
         row[self.sample.indices[7]] = 4.0

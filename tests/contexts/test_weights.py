@@ -205,19 +205,6 @@ def test_weights_from_files(tmp_path, text, targets, weights):
 
 
 @pytest.mark.parametrize(
-    ("density", "problem"),
-    [
-        ({"kind": "gauss"}, "Unknown kind 'gauss'"),
-        ({"kind": "normal", "mean": 1}, "'sd' is missing"),
-        ({"kind": "normal", "mean": 1, "std": 1}, "Unknown setting of a normal density 'std'"),
-    ],
-)
-def test_a_wrong_density_is_named(density, problem):
-    with pytest.raises(ContextError, match=problem):
-        ContextSpace(x=[1, 2, 3]).weighted({"x": density})
-
-
-@pytest.mark.parametrize(
     ("content", "problem"),
     [("b\n1\n", "'a' is missing"), ("a\nx\n", "'x'"), ("a\n", "no logged contexts")],
 )

@@ -7,9 +7,10 @@ import pytest
 from gymnasium import spaces
 from gymnasium.vector.utils import concatenate, create_empty_array
 
-from sdmbtl.environments.flattening import FlatActions, FlatObservations, with_categories
+from sdmbtl.environments.flattening import FlatObservations, with_categories
 from sdmbtl.errors import PolicyError
 from sdmbtl.policies import MlpPolicy, policy_bytes, policy_from_bytes
+from sdmbtl.policies.action_code import ActionCode
 from sdmbtl.policies.mlp import ReturnStatistics
 from sdmbtl.policies.spaces import space_from_json, space_to_json
 
@@ -109,9 +110,9 @@ ACTED = [
 
 @pytest.mark.parametrize("space", ACTED, ids=str)
 def test_actions_are_in_their_space(space):
-    actions = FlatActions(space)
+    actions = ActionCode(space)
     rng = np.random.default_rng(0)
-    outputs = rng.normal(scale=3, size=(200, actions.n_outputs)).astype(np.float32)
+    outputs = rng.normal(scale=3, size=(200, actions.size)).astype(np.float32)
     found = actions.best(outputs)
     assert all(each in space for each in found)
     assert actions.best(outputs[0]) in space
@@ -120,14 +121,14 @@ def test_actions_are_in_their_space(space):
 
 
 def test_the_best_of_each_choice():
-    actions = FlatActions(spaces.MultiDiscrete([2, 3], start=[1, 5]))
+    actions = ActionCode(spaces.MultiDiscrete([2, 3], start=[1, 5]))
     assert actions.best(np.array([0.0, 1.0, 5.0, 9.0, 2.0])).tolist() == [2, 6]
 
 
 def test_actions_that_cannot_be_learned():
     for space in (spaces.Dict({}), spaces.Box(0, 9, (2,), np.int64)):
         with pytest.raises(PolicyError, match="Actions can be learned if they are a Box of floats"):
-            FlatActions(space)
+            ActionCode(space)
 
 
 UNUSUAL = [

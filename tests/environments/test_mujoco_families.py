@@ -70,62 +70,6 @@ def test_nothing_is_printed_and_no_file_is_written(tmp_path, monkeypatch, capfd)
     assert list(tmp_path.iterdir()) == []
 
 
-CONTEXTS = [{}, {"gravity": 5.0, "mass": 2.0, "friction": 0.25, "gear": 0.5}, {"gravity": 15.0}]
-
-
-@pytest.mark.parametrize(
-    ("name", "steps"),
-    [("Hopper", 300), *(pytest.param(name, 1100, marks=pytest.mark.slow) for name in NAMES)],
-)
-def test_a_batch_is_gymnasium_to_the_last_bit(name, steps):
-    family = make_family(name)
-    batch = family.make_env_batch(len(CONTEXTS))
-    theirs = make_registered(find_registered(f"{name}-v5"), None, {})
-    envs = [theirs, *(robot(name, **context) for context in CONTEXTS[1:])]
-    full = [family.full_context(context) for context in CONTEXTS]
-    rng, seed, ended = np.random.default_rng(0), 0, 0
-
-    def reset(slot):
-        nonlocal seed
-        seed += 1
-        observation, _ = envs[slot].reset(seed=seed)
-        assert np.array_equal(batch.reset(slot, full[slot], seed), observation)
-
-    for slot in range(len(envs)):
-        reset(slot)
-    for t in range(steps):
-        # Not all slots in each step, as at the end of an evaluation; beyond the bounds at times.
-        slots = [0, 1, 2] if t % 5 else [2, 0]
-        actions = rng.uniform(-1.2, 1.2, (3, *theirs.action_space.shape)).astype(np.float32)
-        played = batch.step(slots, actions[slots])
-        for number, slot in enumerate(slots):
-            observation, reward, terminated, truncated, _ = envs[slot].step(actions[slot])
-            assert np.array_equal(played.obs[number], observation)
-            assert played.reward[number] == reward
-            assert played.terminated[number] == terminated
-            assert played.truncated[number] == truncated
-            if terminated or truncated:
-                ended += 1
-                reset(slot)
-    assert ended >= 2
-
-
-@pytest.mark.parametrize("name", NAMES)
-def test_a_slot_takes_one_context_after_another(name):
-    family = make_family(name)
-    batch = family.make_env_batch(1)
-    for context in ({"mass": 2.0}, {"mass": 0.5}, {}):
-        env = robot(name, **context)
-        observation, _ = env.reset(seed=3)
-        assert np.array_equal(batch.reset(0, family.full_context(context), 3), observation)
-        action = np.full((1, *env.action_space.shape), 0.5, np.float32)
-        for _ in range(20):
-            played = batch.step([0], action)
-            observation, reward, *_ = env.step(action[0])
-            assert np.array_equal(played.obs[0], observation)
-            assert played.reward[0] == reward
-
-
 class Unstable(gymnasium.Env):
     """Takes a step of infinite speed when it is made."""
 

@@ -1,7 +1,6 @@
 """Executors: the contract, and what becomes of workers that crash, hang or use too much memory."""
 
 import os
-import signal
 import subprocess
 import sys
 import time
@@ -40,13 +39,6 @@ def test_tasks_are_done(executor):
     assert not wait(futures).not_done
 
 
-def test_arrays_and_bytes_travel(executor):
-    sent = {"array": np.arange(3.0), "bytes": b"\x00\xff"}
-    result = executor.submit(tasks.double, sent).result()
-    assert result["array"].tolist() == [0.0, 2.0, 4.0]
-    assert result["bytes"] == b"\x00\xff\x00\xff"
-
-
 def test_workers_are_as_nice_as_their_caller(executor):
     assert executor.submit(tasks.niceness).result() == os.nice(0)
 
@@ -70,7 +62,6 @@ def test_a_killed_worker_is_replaced(executor):
         pytest.skip("there is no worker")
     error = executor.submit(tasks.end_by_signal, "SIGKILL").exception()
     assert isinstance(error, WorkerLostError)
-    assert error.reason in ("killed", "crashed")
     assert [executor.submit(tasks.square, n).result() for n in (3, 4)] == [9, 16]
 
 
@@ -93,21 +84,20 @@ def test_a_task_reports_how_far_it_is():
 
 
 @pytest.mark.parametrize(
-    ("task", "arguments", "reason", "text"),
+    ("task", "arguments", "text"),
     [
-        (tasks.crash, (), "crashed", "crashed (SIGSEGV)"),
-        (tasks.exit_quietly, (7,), "crashed", "exit status 7"),
-        (tasks.end_by_signal, ("SIGKILL",), "killed", "killed (SIGKILL)"),
-        (tasks.end_by_signal, ("SIGTERM",), "killed", "killed (SIGTERM)"),
-        (tasks.hang, (), "time", "did not end within 1 s"),
+        (tasks.crash, (), "SIGSEGV"),
+        (tasks.exit_quietly, (7,), "exit status 7"),
+        (tasks.end_by_signal, ("SIGKILL",), "perhaps for lack of memory"),
+        (tasks.hang, (), "did not end within 1 s"),
     ],
 )
-def test_a_lost_worker_costs_one_task(task, arguments, reason, text):
+def test_a_lost_worker_costs_one_task(task, arguments, text):
     with ProcessExecutor(1, time_limit=1.0 if task is tasks.hang else None) as executor:
         lost, next_one = executor.submit(task, *arguments), executor.submit(tasks.square, 3)
         error = lost.exception()
         assert isinstance(error, WorkerLostError)
-        assert (error.reason, text in str(error)) == (reason, True), str(error)
+        assert text in str(error)
         assert next_one.result() == 9
 
 
@@ -135,12 +125,12 @@ def test_programs_that_a_task_started_end_with_its_worker(how):
 
 
 @pytest.mark.skipif(not Path("/proc/self/stat").exists(), reason="processes are read as on Linux")
-def test_programs_that_a_task_started_end_with_a_killed_driver(tmp_path):
+def test_a_worker_and_what_it_started_end_with_a_killed_driver():
     script = (
         "import tasks_to_try as tasks\n"
         "from sdmbtl.execution import ProcessExecutor\n"
         "executor = ProcessExecutor(1)\n"
-        "show = lambda data: print(data['started'], flush=True)\n"
+        "show = lambda data: print(executor.pids[0], data['started'], flush=True)\n"
         "executor.submit(tasks.start_and, 'hang', on_report=show).result()\n"
     )
     path = os.pathsep.join([str(HERE), *sys.path])
@@ -150,16 +140,15 @@ def test_programs_that_a_task_started_end_with_a_killed_driver(tmp_path):
         env={**os.environ, "PYTHONPATH": path},
         text=True,
     ) as driver:
-        started = int(driver.stdout.readline())
+        processes = driver.stdout.readline().split()
         driver.kill()
-    assert has_ended(started)
+    assert [has_ended(int(process)) for process in processes] == [True, True]
 
 
 def test_a_worker_that_uses_too_much_memory_is_ended():
     with ProcessExecutor(1, memory_limit=2**29) as executor:
         error = executor.submit(tasks.use_memory).exception()
         assert isinstance(error, WorkerLostError)
-        assert error.reason == "memory"
         assert "more than 0.5 GiB" in str(error)
 
 
@@ -176,34 +165,6 @@ def test_shutting_down_ends_what_runs_and_drops_what_waits():
         os.kill(process, 0)
     with pytest.raises(RuntimeError, match="takes no more tasks"):
         executor.submit(tasks.square, 1)
-
-
-def test_workers_end_with_their_process(tmp_path):
-    script = tmp_path / "script.py"
-    script.write_text(
-        "import tasks_to_try as tasks\n"
-        "from sdmbtl.execution import ProcessExecutor\n"
-        "executor = ProcessExecutor(1)\n"
-        "executor.submit(tasks.square, 1).result()\n"
-        "executor.submit(tasks.hang)\n"
-        "print(executor.pids[0], flush=True)\n"
-        "import time; time.sleep(600)\n"
-    )
-    environment = {**os.environ, "PYTHONPATH": os.pathsep.join([str(HERE), *sys.path])}
-    started = subprocess.Popen(
-        [sys.executable, str(script)], stdout=subprocess.PIPE, text=True, env=environment
-    )
-    worker = int(started.stdout.readline())
-    started.send_signal(signal.SIGKILL)
-    started.wait()
-    deadline = time.monotonic() + 300
-    while Path(f"/proc/{worker}").exists() and time.monotonic() < deadline:
-        if "Z" in Path(f"/proc/{worker}/stat").read_text().rpartition(")")[2].split()[:1]:
-            break  # it has ended; nobody has asked how
-        time.sleep(0.05)
-    else:
-        assert not Path(f"/proc/{worker}").exists(), "the worker outlives its parent"
-    started.stdout.close()
 
 
 @pytest.mark.parametrize(
@@ -258,19 +219,6 @@ def test_a_lost_connection_to_the_cluster_is_not_a_fault_of_the_tasks():
     assert "connected to was lost" in str(lost)
     other = explain(exceptions.NodeDiedError("It is gone."))
     assert isinstance(other, WorkerLostError)
-    assert other.reason == "node"
-
-
-def test_a_cluster_that_does_not_start_is_named(monkeypatch):
-    ray = pytest.importorskip("ray")
-
-    def fail(**options):
-        raise Exception("The current node timed out during startup")  # as Ray does
-
-    monkeypatch.setattr(ray, "is_initialized", lambda: False)
-    monkeypatch.setattr(ray, "init", fail)
-    with pytest.raises(ExecutorError, match="no Ray cluster.*timed out"):
-        make_executor("ray", 1)
 
 
 def test_without_an_address_no_cluster_of_this_machine_is_used(monkeypatch):

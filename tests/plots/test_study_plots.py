@@ -2,7 +2,6 @@
 
 import numpy as np
 import pytest
-from matplotlib.axes import Axes
 from matplotlib.colors import to_rgb
 from matplotlib.figure import Figure
 from report_studies import SPACES, told_study
@@ -21,18 +20,10 @@ def study(tmp_path_factory):
     return told_study(path, SPACES["plane"], policies=4, selector="auto")
 
 
-@pytest.mark.parametrize("name", ["coverage", "map"])
-def test_they_are_drawn_where_one_wants(study, name):
-    figure = Figure()
-    own = figure.add_subplot()
-    assert getattr(study.plot, name)(ax=own) is own
-    alone = getattr(study.plot, name)()
-    assert isinstance(alone, Axes)
-    assert alone.get_figure() is not figure
-
-
 def test_coverage_is_that_of_the_status(study):
-    drawn = study.plot.coverage().lines[0]
+    own = Figure().add_subplot()
+    assert study.plot.coverage(ax=own) is own
+    drawn = own.lines[0]
     assert drawn.get_xdata().tolist() == [1, 2, 3, 4]
     expected = [100 * entry["coverage"] for entry in study.status()["rounds"]]
     assert drawn.get_ydata().tolist() == expected
@@ -84,6 +75,7 @@ def test_colours_say_who_serves_and_how_well(tmp_path):
     assert np.allclose(picture[0, 2], to_rgb(policy_colour(1)))
     hatched = [patch.get_xy() for patch in axes.patches if patch.get_hatch()]
     assert hatched == [(0.5, 0.5)], "where it does badly"
+    assert [text.get_text() for text in axes.get_legend().get_texts()] == ["0: 4", "1: 2"]
     assert len(axes.patches) == 2, "and the region; not the whole space"
 
 
@@ -104,10 +96,3 @@ def test_the_name_of_the_file_says_the_format(tmp_path, study):
         assert (tmp_path / f"a.{ending}").read_bytes().startswith(begins)
     with pytest.raises(FigureError, match=r"\.pdf, \.png, \.svg. Got 'a.gif'"):
         save_axes(study.plot.coverage(), tmp_path / "a.gif")
-
-
-def test_the_legend_says_how_many_targets_each_policy_serves(study):
-    legend = study.plot.map().get_legend()
-    served = {int(i): int((study.selector.best_trials == i).sum()) for i in range(4)}
-    found = dict(text.get_text().split(": ") for text in legend.get_texts())
-    assert {int(k): int(v) for k, v in found.items()} == {k: v for k, v in served.items() if v}

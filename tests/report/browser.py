@@ -1,6 +1,5 @@
 """A real browser, driven without a window through its DevTools protocol."""
 
-import base64
 import json
 import os
 import shutil
@@ -79,7 +78,7 @@ class Browser:
         self._open, self._socket = connected(f"ws://127.0.0.1:{port}{path}")
         self._numbers = count(1)
 
-    def open(self, address, *, width=1400, height=900, dark=False):
+    def open(self, address):
         """Open a page and wait until it is there."""
         number = next(self._numbers)
         message = {"id": number, "method": "Target.createTarget", "params": {"url": "about:blank"}}
@@ -88,8 +87,7 @@ class Browser:
             pass
         target = answer["result"]["targetId"]
         page = Page(f"ws://127.0.0.1:{self._port}/devtools/page/{target}")
-        page.resize(width, height)
-        page.use_colours("dark" if dark else "light")
+        page.resize(1400)
         page.go(address)
         return page
 
@@ -136,19 +134,13 @@ class Page:
             "document.readyState === 'complete' && document.querySelector('h1, pre') !== null"
         )
 
-    def resize(self, width, height=900):
+    def resize(self, width):
         self.call(
             "Emulation.setDeviceMetricsOverride",
             width=width,
-            height=height,
+            height=900,
             deviceScaleFactor=1,
             mobile=False,
-        )
-
-    def use_colours(self, scheme):
-        self.call(
-            "Emulation.setEmulatedMedia",
-            features=[{"name": "prefers-color-scheme", "value": scheme}],
         )
 
     def run(self, script):
@@ -197,15 +189,6 @@ class Page:
 
     def focus(self, selector):
         self.run(f"document.querySelector({json.dumps(selector)}).focus()")
-
-    def picture(self, path, *, full=True):
-        """Save the page as a PNG file."""
-        answer = self.call("Page.captureScreenshot", format="png", captureBeyondViewport=full)
-        Path(path).write_bytes(base64.b64decode(answer["data"]))
-
-    def print_to(self, path):
-        answer = self.call("Page.printToPDF", printBackground=False)
-        Path(path).write_bytes(base64.b64decode(answer["data"]))
 
     def close(self):
         """Listen once more, then leave."""

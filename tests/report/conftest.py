@@ -18,13 +18,13 @@ def open_page(browser, tmp_path):
     """Opens pages, which are closed afterwards; none of them may have complained."""
     pages = []
 
-    def open_page(content, **options):
+    def open_page(content):
         """Open an address, or the content of a page."""
         if not content.startswith("http://"):
             file = tmp_path / f"page-{len(pages)}.html"
             file.write_text(content)
             content = file.as_uri()
-        pages.append(browser.open(content, **options))
+        pages.append(browser.open(content))
         return pages[-1]
 
     yield open_page

@@ -48,11 +48,3 @@ def test_scripts_never_parse_text_as_html():
     scripts = "".join(_asset(f"{name}.js") for name in SCRIPTS)
     ways = ("innerHTML", "outerHTML", "insertAdjacentHTML", "document.write", "eval(", "Function(")
     assert [way for way in ways if way in scripts] == []
-
-
-def test_the_same_study_gives_the_same_page(cube):
-    from sdmbtl.report import make_page, study_data
-
-    page, _, study = cube
-    assert make_page(study_data(study), made="today") == page
-    assert make_page(study_data(study), made="tomorrow") != page

@@ -3,7 +3,6 @@
 import base64
 import html
 import json
-import time
 
 import numpy as np
 import pytest
@@ -15,7 +14,6 @@ from sdmbtl.report import make_page, study_data
 from sdmbtl.report.study_data import pack_rows
 from sdmbtl.selectors.trial import TrainingRun
 from sdmbtl.studies import Study
-from sdmbtl.studies.leases import LeaseKeeper
 
 
 @pytest.mark.parametrize("name", SPACES)
@@ -127,21 +125,6 @@ def test_nothing_is_changed_and_no_policy_is_opened(tmp_path):
     assert before == after
 
 
-def test_many_targets_and_policies_make_a_small_page_in_time(tmp_path):
-    space = ContextSpace(
-        length=np.linspace(0.2, 1.0, 9), cart=np.linspace(0.2, 2, 10), pole=np.linspace(0, 1, 10)
-    )
-    study = told_study(tmp_path / "big", space, policies=0)
-    rng = np.random.default_rng(0)
-    for trial in study.ask(50):
-        study.tell(trial, rng.uniform(0, 10, (900, 2)))
-    begun = time.process_time()
-    page = make_page(study_data(Study.open(study.path)))
-    # Process time, which a busy machine does not stretch: a tenth of a second, as a rule.
-    assert time.process_time() - begun < 5
-    assert len(page.encode()) < 3_000_000
-
-
 def test_hostile_texts_are_data(tmp_path):
     data = study_data(hostile_study(tmp_path / "mine"))
     page = make_page(data)
@@ -151,10 +134,3 @@ def test_hostile_texts_are_data(tmp_path):
     shown = json.loads(text)
     assert shown["space"]["dimensions"][0]["name"] == HOSTILE
     assert html.escape(f"{HOSTILE}\u2028\nsecond line") in page
-
-
-def test_it_is_said_whether_a_process_works_on_it(tmp_path):
-    study = told_study(tmp_path / "mine")
-    assert not study_data(study)["running"]
-    with LeaseKeeper(study.store):
-        assert study_data(Study.open(study.path))["running"]

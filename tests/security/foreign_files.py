@@ -289,7 +289,6 @@ JSON_ROWS = [
     for name, content in {
         "texts": [ESCAPES] * 4,
         "a key that steers": NOTE | {ESCAPES: 1},
-        "attributes that steer": NOTE | {"attributes": {ESCAPES: ESCAPES}},
         "a context that steers": NOTE | {"context": {ESCAPES: 1}},
         "a pickle": pickle.dumps(Bomb()),
     }.items()

@@ -129,13 +129,6 @@ def test_an_environment_cannot_keep_ctrl_c_for_itself(capsys):
     assert "It is kept." in capsys.readouterr().err
 
 
-def test_an_interrupt_of_an_environment_says_how_to_continue(capsys):
-    with pytest.raises(typer.Exit) as end, StopSignals().ending_with("It is kept."):
-        raise KeyboardInterrupt
-    assert end.value.exit_code == 130
-    assert "It is kept." in capsys.readouterr().err
-
-
 def test_a_study_is_trusted_where_it_is_also_after_chdir(tmp_path, monkeypatch):
     (tmp_path / "wandering.py").write_text(
         "import os, gymnasium\n"

@@ -112,9 +112,9 @@ def test_warm_starts_on_regions_are_checked():
     selector = make_selector("auto", SPACE)
     with pytest.raises(ContextError, match="outside the context space"):
         selector.tell(Source.at([9.0, 1.0], 0.5), ROW)
-    with pytest.raises(ContextError, match="has 2 finite values"):
+    with pytest.raises(ContextError, match="has 2 values"):
         selector.tell(Source.at([1.0], 0.5), ROW)
-    with pytest.raises(SelectorError, match="Trial 3 is not; finished: none yet"):
+    with pytest.raises(SelectorError, match="Trial 3 is not"):
         selector.tell(Source.at([1.0, 1.0], 0.5, parent=3), ROW)
     with pytest.raises(RowError):
         selector.tell(Source.at([1.0, 1.0], 0.5), ROW[:-1])
@@ -124,7 +124,7 @@ def test_warm_starts_on_regions_are_checked():
 def test_a_parent_must_be_finished():
     selector = Listed(SPACE, [SPACE.source(0), Source.at([1.0, 1.0], parent=0)])
     selector.ask()
-    with pytest.raises(SelectorError, match="Trial 0 is not; finished: none yet"):
+    with pytest.raises(SelectorError, match="Trial 0 is not"):
         selector.ask()
     selector.tell(0, status="failed")
     with pytest.raises(SelectorError, match="Trial 0 is not"):

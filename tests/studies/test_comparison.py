@@ -11,7 +11,7 @@ from sdmbtl.cli import app
 from sdmbtl.contexts import ContextSpace
 from sdmbtl.errors import StudyError
 from sdmbtl.studies import Study
-from sdmbtl.studies.comparison import CoverageCurve, Estimate, compare_studies
+from sdmbtl.studies.comparison import Method, compare_studies
 
 SPACE = ContextSpace(mass=[1.0, 2.0, 4.0, 8.0])
 
@@ -39,32 +39,31 @@ def test_curves_are_the_coverage_of_the_policies_so_far(methods):
     assert (found.unit, found.is_share, found.targets) == ("policies", True, 4)
     assert [method.name for method in found.methods] == ["good", "bad"]
     for method in found.methods:
-        for seed, curve in enumerate(method.curves):
+        for seed, (costs, coverages) in enumerate(method.curves):
             study = Study.open(methods / method.name / f"seed-{seed}")
-            assert curve.cost.tolist() == [1, 2, 3]
+            assert costs.tolist() == [1, 2, 3]
             best = np.maximum.accumulate([trial.row for trial in study.trials])
-            assert curve.coverage == pytest.approx(best.mean(axis=1) / 10)
+            assert coverages == pytest.approx(best.mean(axis=1) / 10)
 
 
 def test_intervals_are_those_of_student_and_welch(methods):
     found = compare_studies([methods / "bad", methods / "good"])
     method = found.methods[1]
-    values = [curve.at(3) for curve in method.curves]
+    values = method.levels(3)
     low, high = scipy.stats.t.interval(0.95, 2, np.mean(values), scipy.stats.sem(values))
     assert method.at(3) == pytest.approx(((low + high) / 2, (high - low) / 2))
-    assert str(Estimate(0.5, np.nan)) == "0.5"
     (verdict,) = found.verdicts()
     assert verdict.startswith("good against bad at 3 policies: ahead by 0.")
-    values = [[curve.at(3) for curve in method.curves] for method in found.methods]
+    values = [method.levels(3) for method in found.methods]
     tested = scipy.stats.ttest_ind(values[1], values[0], equal_var=False).confidence_interval(0.95)
     width = (tested.high - tested.low) / 2
     assert verdict.endswith(f"± {width:.2g}")
 
 
 def test_before_the_first_policy_nothing_is_known():
-    curve = CoverageCurve(np.array([100.0, 200.0]), np.array([0.5, 0.6]))
-    assert np.isnan(curve.at(99))
-    assert [curve.at(cost) for cost in (100, 150, 200, 900)] == [0.5, 0.5, 0.6, 0.6]
+    method = Method("one", ((np.array([100.0, 200.0]), np.array([0.5, 0.6])),))
+    assert np.isnan(method.at(99)[0])
+    assert [method.at(cost)[0] for cost in (100, 150, 200, 900)] == [0.5, 0.5, 0.6, 0.6]
 
 
 def test_the_command_prints_draws_and_gives_json(methods, tmp_path):
@@ -94,5 +93,5 @@ def test_returns_without_a_range_are_means(tmp_path):
     make(tmp_path / "a", [[1.0, 2.0, 3.0, 4.0]], return_range=None)
     found = compare_studies([tmp_path / "a"])
     assert not found.is_share
-    assert found.methods[0].at(1).mean == pytest.approx(2.5)
+    assert found.methods[0].at(1)[0] == pytest.approx(2.5)
     assert found.verdicts() == []

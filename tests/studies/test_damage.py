@@ -57,14 +57,6 @@ def test_damaged_database(how, number, copied, reference):
         assert len(study.portfolio()) == 4
 
 
-def test_missing_database(copied, reference):
-    (copied / "study.db").unlink()
-    with pytest.raises(DamagedStudyError, match="There is no database.*doctor"):
-        Study.open(copied)
-    assert repair(copied).healthy
-    assert outcome(Study.open(copied)) == reference
-
-
 def test_both_databases_damaged(copied):
     cut(copied / "study.db", 100)
     cut(copied / "study.backup.db", 5000)
@@ -155,14 +147,6 @@ def test_a_large_copy_is_made_once_a_minute(copied, monkeypatch):
     assert len(StudyStore(backup).trials(study.space)) == len(study.trials)
 
 
-def test_what_is_asked_and_told_is_in_the_copy(tmp_path):
-    study = Study.open(tmp_path / "study", space=ContextSpace(x=[0.0, 1.0]))
-    trial = study.ask()
-    study.tell(trial, [1.0, 2.0])
-    (copy,) = StudyStore(study.store.backup_path).trials(study.space)
-    assert copy.row.tolist() == [1.0, 2.0]
-
-
 @pytest.mark.parametrize("harm", [Path.unlink, lambda path: path.write_bytes(b"")])
 def test_a_lost_database_is_not_replaced_by_a_new_study(harm, tmp_path):
     space = ContextSpace(x=[0.0, 1.0])
@@ -242,8 +226,3 @@ def test_healthy_study(finished):
     assert [f.level for f in diagnosis.findings] == ["ok", "ok"]
     assert diagnosis.findings[0].text == "The database is intact: 4 finished."
     assert diagnosis.to_dict()["healthy"] is True
-
-
-def test_no_study(tmp_path):
-    with pytest.raises(StudyError, match="There is not a study in"):
-        examine(tmp_path)

@@ -16,7 +16,6 @@ from sdmbtl.errors import (
     TrainingError,
 )
 from sdmbtl.studies import Study
-from sdmbtl.studies.doctor import examine
 from sdmbtl.studies.leases import LeaseKeeper
 
 SPACE = ContextSpace(gravity=[5.0, 10.0, 20.0])
@@ -78,8 +77,6 @@ class Odd(gymnasium.Env):
     ("function", "options", "error", "message"),
     [
         (cartpole, {"algorithm": "SAC"}, TrainerError, "SAC cannot be used on .*Discrete"),
-        (pendulum, {"algorithm": "DQN"}, TrainerError, "DQN cannot be used on .*Box"),
-        (pendulum, {"policy": "CnnPolicy"}, TrainerError, "PPO cannot be used on"),
         (pendulum, {"minibatch_size": 1}, TrainerError, "PPO cannot be used on .*batch_size"),
         (raises, {}, FamilyError, "failed for the context {'gravity': 10.0}: .*no such robot"),
         (raises_at_reset, {}, TrainingError, "{'gravity': 10.0}: RuntimeError: the battery is emp"),
@@ -105,21 +102,6 @@ def test_the_usual_trainer_refuses_it_too(function, tmp_path):
     assert not (tmp_path / "study").exists()
 
 
-def test_a_function_a_space_and_a_range_of_returns(tmp_path):
-    def own(context):
-        return pendulum(context)
-
-    given = {"space": SPACE, "return_range": (-200.0, 0.0), "trainer_options": QUICK, "episodes": 1}
-    study = Study.open(tmp_path / "study", own, **given)
-    study.run(budget=1)
-    assert study.return_range == (-200.0, 0.0)
-    assert 0 <= study.status()["coverage"] <= 1
-    file = tmp_path / "gravities.toml"
-    file.write_text("[dimensions.gravity]\nvalues = [5, 15]\n[returns]\nmin = -99\nmax = 0")
-    other = Study.open(tmp_path / "other", own, space=file, trainer_options=QUICK)
-    assert other.return_range == (-99.0, 0.0)
-
-
 def test_a_gymnasium_environment_in_one_line(tmp_path):
     file = tmp_path / "pendulum.toml"
     file.write_text(
@@ -136,27 +118,6 @@ def test_a_gymnasium_environment_in_one_line(tmp_path):
     assert np.isfinite(again.evaluate(seed=3)).all()
     env = again.portfolio().make_env({"gravity": 15, "mass": 2}, trust=True)
     assert (env.unwrapped._env.unwrapped.g, env.unwrapped._env.unwrapped.m) == (15.0, 2.0)
-
-
-def test_a_study_of_another_version_is_called_so(tmp_path):
-    study = Study.open(tmp_path / "study", space=SPACE)
-    with study.store.transaction():
-        made = study.store.facts()["configuration"]
-        study.store.set_fact("configuration", {**made, "width": 0.2})
-    for use in (Study.open, examine):
-        with pytest.raises(StudyError, match="Another version of sdmbtl made") as caught:
-            use(study.path)
-        assert not isinstance(caught.value, DamagedStudyError)
-
-
-def test_trials_of_another_version_name_both(tmp_path):
-    study = Study.open(tmp_path / "study", space=SPACE)
-    study.ask()
-    with study.store.transaction():
-        study.store.set_fact("versions", {"sdmbtl": "0.0.1"})
-        study.store._write("UPDATE trials SET body = '{}'")
-    with pytest.raises(StudyError, match=r"made by another version of sdmbtl: 0\.0\.1, this is "):
-        Study.open(study.path)
 
 
 def test_use_after_close_is_no_damage(tmp_path):

@@ -83,12 +83,6 @@ def _settings(space):
     return {"space": space, **more, **REGIONS}
 
 
-def test_evaluate_missing_completes_the_rows(copied):
-    copied.extend(DENSE)
-    assert copied.evaluate_missing()["left"] == 0
-    assert np.isfinite(copied.returns).any(axis=2).all()
-
-
 def test_new_dimension_with_the_default_of_the_environment(copied):
     usual = make_family("CartPole").defaults["gravity"]
     space = with_dimension(WIDE, gravity=Levels([usual, 2 * usual], "linear"))
@@ -154,14 +148,6 @@ def test_weights_and_objective(copied):
     assert copied.status()["objective"] == "cvar:0.5"
     assert copied.extend(objective="mean") == ["objective mean instead of cvar:0.5"]
     assert "objective" not in copied.configuration.selector["options"]
-
-
-def test_events_are_shown(copied):
-    from sdmbtl.studies.describe import status_lines
-
-    copied.extend(DENSE)
-    (line,) = [each for each in status_lines(copied.snapshot()) if "Extended" in each]
-    assert line.startswith("Extended after 4 policies: length: 0.05, 5, log before, 0.05, 0.5, 5, ")
 
 
 def test_told_rows_and_new_dimension(tmp_path):

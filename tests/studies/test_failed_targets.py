@@ -3,6 +3,7 @@
 import os
 import signal
 import time
+from contextlib import suppress
 from pathlib import Path
 
 import numpy as np
@@ -139,26 +140,6 @@ def test_fresh_evaluation_with_a_failing_target(tmp_path, whole):
     assert np.isnan(returns).all(axis=1).tolist() == [True, False, False, False, False]
 
 
-def test_progress_of_an_evaluation_is_told(whole, tmp_path):
-    events = []
-    open_rough(tmp_path / "study").run(budget=1, callbacks=[events.append])
-    counts = [(e.steps, e.total_steps) for e in events if e.stage == "evaluating"]
-    assert counts[0] == (0, 5)
-    assert counts[-1] == (5, 5)
-
-
-def test_an_endless_environment_is_warned_of_once(tmp_path):
-    study = open_rough(tmp_path / "study")
-    set_troubles({0.6: "endless"})  # the middle, where it is tried
-    with pytest.warns(
-        UserWarning, match=r"no time limit.*'max_episode_steps'.*after 50 steps \('end"
-    ):
-        study.warn_of_environment()
-    study.warn_of_environment()
-    set_troubles({})
-    open_rough(tmp_path / "study").warn_of_environment()
-
-
 @pytest.fixture
 def alone(tmp_path):
     """A study with enough targets to share, evaluated in this process."""
@@ -167,43 +148,35 @@ def alone(tmp_path):
     return study
 
 
-def test_interrupted_while_processes_share_an_evaluation(tmp_path, monkeypatch, alone):
+def interrupt(process):
+    raise KeyboardInterrupt
+
+
+def crash(process):
+    os.kill(process, signal.SIGSEGV)
+
+
+@pytest.mark.parametrize("harm", [interrupt, crash])
+def test_harmed_while_processes_share_an_evaluation(harm, tmp_path, monkeypatch, alone):
     monkeypatch.setattr(EvaluationHelpers, "start_seconds", -1.0)
     made, make, seen = [], EvaluationHelpers.__init__, []
     monkeypatch.setattr(
         EvaluationHelpers, "__init__", lambda self, n: made.append(self) or make(self, n)
     )
 
-    def interrupt(event):
+    def watch(event):
         if event.stage == "evaluating" and made[0].pids and not seen:
             seen.extend(made[0].pids)
-            raise KeyboardInterrupt
+            harm(seen[0])
 
     study = open_rough(tmp_path / "study", MANY_SLOPES, episodes=10)
-    with pytest.raises(KeyboardInterrupt):
-        study.run(budget=1, callbacks=[interrupt], eval_processes=2)
+    with suppress(KeyboardInterrupt):
+        study.run(budget=1, callbacks=[watch], eval_processes=2)
     assert seen
-    assert not any(Path(f"/proc/{process}").exists() for process in seen)
-    assert [t.status for t in study.trials] == ["pending"]
-    study.run(budget=1, eval_processes=2)
-    assert outcome(study) == outcome(alone)
-
-
-def test_a_helper_that_crashes_ends_no_run(tmp_path, monkeypatch, alone):
-    monkeypatch.setattr(EvaluationHelpers, "start_seconds", -1.0)
-    made, make, killed = [], EvaluationHelpers.__init__, []
-    monkeypatch.setattr(
-        EvaluationHelpers, "__init__", lambda self, n: made.append(self) or make(self, n)
-    )
-
-    def crash(event):
-        if event.stage == "evaluating" and made[0].pids and not killed:
-            killed.extend(made[0].pids)
-            os.kill(killed[0], signal.SIGSEGV)
-
-    study = open_rough(tmp_path / "study", MANY_SLOPES, episodes=10)
-    study.run(budget=1, callbacks=[crash], eval_processes=2)
-    assert killed
+    if harm is interrupt:
+        assert not any(Path(f"/proc/{process}").exists() for process in seen)
+        assert [t.status for t in study.trials] == ["pending"]
+        study.run(budget=1, eval_processes=2)
     assert outcome(study) == outcome(alone)
 
 

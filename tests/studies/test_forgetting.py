@@ -5,7 +5,7 @@ import pytest
 from small_study import open_small
 
 from sdmbtl import ContextSpace
-from sdmbtl.errors import SelectorError, StudyError, UnknownTrialError
+from sdmbtl.errors import SelectorError, UnknownTrialError
 from sdmbtl.selectors import make_selector
 from sdmbtl.studies import Study
 from sdmbtl.studies.doctor import examine
@@ -65,14 +65,6 @@ def test_a_row_that_is_only_completed_has_no_earlier_one(study):
     assert len(study.tell(trial, part + 1, correct=True).earlier) == 1
 
 
-def test_undoing_by_context(study):
-    context = study.trials[1].context
-    study.forget(context)
-    assert study.tell(context, ROWS[1], correct=True).id == 1
-    study.forget(1)
-    assert study.tell(context, ROWS[1]).id == 3, "a new policy, if nothing is to be replaced"
-
-
 def test_what_cannot_be_forgotten(study):
     pending = study.ask()
     for number, text in ((pending.id, "is pending.*cancelled"), (9, "There is no trial 9")):
@@ -89,17 +81,7 @@ def test_what_cannot_be_forgotten(study):
         study.tell(pending, ROWS[0], reason="none")
 
 
-def test_all_of_them_may_be_forgotten(study):
-    for number in range(3):
-        study.forget(number)
-    assert np.isnan(study.performance)
-    with pytest.raises(StudyError, match="no finished policies"):
-        study.portfolio()
-    assert study.status()["forgotten"] == 3
-    assert study.ask().id == 3
-
-
-@pytest.mark.parametrize("name", ["auto", "gp-mbtl", "m/gp-mbtl", "generalist-first", "random"])
+@pytest.mark.parametrize("name", ["auto", "m/gp-mbtl", "generalist-first"])
 def test_later_choices_are_those_without_it(name):
     """Models and choices see the rows that are left, in their order."""
     selector = make_selector(name, SPACE, seed=1)

@@ -15,7 +15,6 @@ from sdmbtl import ContextSpace
 from sdmbtl.errors import (
     BusyError,
     LostLeaseError,
-    SelectorError,
     StudyError,
     UnknownTrialError,
 )
@@ -135,18 +134,10 @@ def test_a_lease_that_was_never_given_is_refused(study):
     assert [t.status for t in Study.open(study.path).trials] == ["pending"] * 2
 
 
-@pytest.mark.parametrize("n", [0, -1, 1.5])
-def test_how_many_are_asked_for_is_checked_before_any_are_given_again(study, clock, n):
-    study.ask(2, lease=60.0)
-    clock(61.0)
-    with pytest.raises(SelectorError, match="'n'"):
-        study.ask(n, lease=60.0)
-    assert {lease.token for lease in study.store.leases().values()} == {1}
-
-
 def test_a_renewed_lease_holds(study, clock):
-    asked = study.ask(lease=60.0)
-    token = study.lease_of(asked)
+    free, asked = study.ask(), study.ask(lease=60.0)
+    token = Study.open(study.path).lease_of(asked.id)
+    assert study.lease_of(free) is None
     for _ in range(5):
         clock(50.0)
         assert study.renew(asked, token)
@@ -154,20 +145,6 @@ def test_a_renewed_lease_holds(study, clock):
     clock(61.0)
     assert study.ask(lease=60.0).id == asked.id
     assert not study.renew(asked, token), "it is somebody else's"
-
-
-def test_a_lease_that_another_process_took_is_known(study):
-    asked = Study.open(study.path).ask(lease=60.0)
-    assert study.lease_of(asked.id) == 1
-    with pytest.raises(UnknownTrialError):
-        study.lease_of(7)
-
-
-def test_what_is_asked_without_a_lease_is_never_given_again(study, clock):
-    asked = study.ask()
-    assert study.lease_of(asked) is None
-    clock(1e9)
-    assert study.ask(lease=60.0).id != asked.id
 
 
 def test_a_run_takes_what_is_free_and_notices_what_it_lost(study, clock):

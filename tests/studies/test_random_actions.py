@@ -10,7 +10,7 @@ from gymnasium import spaces
 from sdmbtl import ContextSpace
 from sdmbtl.callbacks import RunProgress
 from sdmbtl.environments import FactoryFamily
-from sdmbtl.errors import TrainingError, WorkerLostError
+from sdmbtl.errors import WorkerLostError
 from sdmbtl.execution import SerialExecutor
 from sdmbtl.studies import Study
 from sdmbtl.studies.describe import status_lines
@@ -97,12 +97,6 @@ def test_steps_are_limited(coins):
     assert np.isfinite(play(coins, max_episode_steps=20)).all(), "cut off, as in training"
 
 
-def test_errors_name_the_context(coins):
-    Coins.broken = True
-    with pytest.raises(TrainingError, match=r"context \{'a': 0.0\}: ZeroDivisionError: broken"):
-        play(coins)
-
-
 # -- in a study --------------------------------------------------------------------------
 
 TINY = {
@@ -181,7 +175,7 @@ class Elsewhere(SerialExecutor):
         if not self.lost:
             return super().submit(function, *args)
         future = Future()
-        future.set_exception(WorkerLostError("The worker crashed (SIGSEGV).", "crashed"))
+        future.set_exception(WorkerLostError("The worker crashed (SIGSEGV)."))
         return future
 
 

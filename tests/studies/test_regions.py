@@ -12,13 +12,12 @@ from stand_ins import hand_over
 from sdmbtl import ContextSpace, Levels
 from sdmbtl.contexts import Source
 from sdmbtl.environments import make_family
-from sdmbtl.errors import ConfigurationError, DamagedStudyError, SelectorError, StudyError
+from sdmbtl.errors import DamagedStudyError, StudyError
 from sdmbtl.policies import load_notes, load_policy
-from sdmbtl.portfolio import Portfolio
 from sdmbtl.selectors.history import History
 from sdmbtl.studies import Study
 from sdmbtl.studies.doctor import examine
-from sdmbtl.studies.jobs import training_job
+from sdmbtl.studies.loop import training_job
 from sdmbtl.training.sb3 import SB3Trainer
 
 KILLED = -signal.SIGKILL
@@ -51,16 +50,6 @@ def test_a_generalist_and_specialists(finished_regions):
             "reported_parents": False,
         },
     }
-
-
-def test_steps_of_training_and_evaluation(finished_regions):
-    study, status = finished_regions, finished_regions.status()
-    played = [trial.run.evaluation_steps for trial in study.trials]
-    assert min(played) > 0
-    assert study.training_steps == status["training_steps"] == 4 * 2048
-    assert study.evaluation_steps == sum(played) + study.random_actions.steps
-    assert study.steps == status["steps"] == study.training_steps + study.evaluation_steps
-    assert status["evaluation_steps"] == study.evaluation_steps
 
 
 def test_jobs_follow_from_the_sources(finished_regions):
@@ -102,15 +91,6 @@ def test_a_generalist_continues_where_it_falls_short(tmp_path):
     assert row[again].mean() < row.mean()
     anywhere = study.space.draw(study.space.whole(), 12, np.random.default_rng(0))
     assert [study.space.find(context) for context in anywhere] == [None] * 12
-
-
-def test_files_keep_the_critic_and_exports_do_not(finished_regions, tmp_path):
-    own = load_policy(finished_regions.files.path(0))
-    assert [w.shape for w, _ in own.critic] == [(4, 64), (64, 64), (64, 1)]
-    finished_regions.portfolio().export(tmp_path / "out")
-    exported = Portfolio.load(tmp_path / "out").policy(0)
-    assert not exported.critic
-    assert np.array_equal(exported.weights[0], own.weights[0])
 
 
 @pytest.mark.parametrize(
@@ -203,30 +183,6 @@ def test_which_selector_a_study_has(tmp_path, monkeypatch):
     assert chosen(selector="auto", seed=4, **sb3) == ("predictive", "all")
     with pytest.raises(StudyError, match="'sb3' cannot start from another.*'predictive'"):
         chosen(selector="generalist-first", **sb3)
-
-
-@pytest.mark.parametrize(
-    ("options", "text"),
-    [
-        ({"region_contexts": 0}, "'region_contexts' must be a whole number >= 1"),
-        ({"evaluate": "some"}, "Unknown evaluate 'some'; known: all, chosen"),
-    ],
-)
-def test_unusable_options(options, text, tmp_path):
-    with pytest.raises(StudyError, match=text):
-        open_small(tmp_path / "study", **options)
-
-
-@pytest.mark.parametrize("width", [1.5, -0.1, "wide"])
-def test_unusable_widths(width, tmp_path):
-    with pytest.raises(SelectorError, match="'width'"):
-        open_small(tmp_path / "study", **{**REGIONS, "selector_options": {"width": width}})
-
-
-def test_regions_and_points_are_different_studies(tmp_path):
-    open_small(tmp_path / "study", **REGIONS)
-    with pytest.raises(ConfigurationError, match="generalist-first"):
-        open_small(tmp_path / "study")
 
 
 def test_ask_and_tell_have_points_unless_regions_are_asked_for(tmp_path):

@@ -44,14 +44,13 @@ def play(row, number=0, failing=()):
     """Play all waves, every episode in `LONG` steps; returns what was played."""
     batches = []
     while wave := row.next_wave():
-        for batch in wave:
-            batches.append(batch)
-            rng = np.random.default_rng(batch.seed)
-            noise = rng.normal(0, 0.3, size=(N, batch.episodes))[batch.numbers]
-            errors = {target: "it fails" for target in batch.numbers if target in failing}
-            played = true_returns(number)[batch.numbers, None] + noise
-            played[[target in errors for target in batch.numbers]] = np.nan
-            row.take(batch.numbers, played, errors, LONG * played.size)
+        for numbers, episodes, seed in wave:
+            batches.append((numbers, episodes, seed))
+            noise = np.random.default_rng(seed).normal(0, 0.3, size=(N, episodes))[numbers]
+            errors = {target: "it fails" for target in numbers if target in failing}
+            played = true_returns(number)[numbers, None] + noise
+            played[[target in errors for target in numbers]] = np.nan
+            row.take(numbers, played, errors, LONG * played.size)
     return batches
 
 
@@ -64,28 +63,28 @@ def with_one_policy():
 class TestAll:
     def test_everything_is_played_once(self):
         row = evaluation(trial_of(0), None)
-        (batch,) = play(row)
-        assert (batch.numbers, batch.episodes) == (list(range(N)), EPISODES)
+        ((numbers, episodes, _),) = play(row)
+        assert (numbers, episodes) == (list(range(N)), EPISODES)
         assert not np.isnan(row.known).any()
         assert episodes_behind(row.known) is None
 
     def test_known_returns_are_not_played_again(self):
         row = evaluation(trial_of(0), None)
         row.known[3] = 1.0
-        (batch,) = play(row)
-        assert batch.numbers == [n for n in range(N) if n != 3]
+        ((numbers, *_),) = play(row)
+        assert numbers == [n for n in range(N) if n != 3]
         assert (row.known[3] == 1.0).all()
 
     def test_a_source_between_the_targets_is_played_too(self):
         trial = trial_of(0)
         source = SPACE.source(0).__class__.at([0.03, 0.03])
         row = evaluation(trial.updated(source=source), None)
-        (batch,) = row.next_wave()
-        assert batch.numbers[-1] == N
+        ((numbers, *_),) = row.next_wave()
+        assert numbers[-1] == N
         assert row.contexts[N].tolist() == [0.03, 0.03]
         played = np.ones((N + 1, EPISODES))
         played[N] = 5.0
-        row.take(batch.numbers, played, {}, 0)
+        row.take(numbers, played, {}, 0)
         assert row.own == 5.0
         assert not row.next_wave()
 
@@ -93,9 +92,9 @@ class TestAll:
 class TestChosen:
     def test_the_first_wave_of_the_first_policy_is_spread_out(self):
         row = evaluation(trial_of(0), History(SPACE, 0))
-        (batch,) = row.next_wave()
-        assert (len(batch.numbers), batch.episodes) == (WAVE, 1)
-        quarters = {tuple(np.round(unit).astype(int)) for unit in SPACE.unit_targets[batch.numbers]}
+        ((numbers, episodes, _),) = row.next_wave()
+        assert (len(numbers), episodes) == (WAVE, 1)
+        quarters = {tuple(np.round(unit).astype(int)) for unit in SPACE.unit_targets[numbers]}
         assert len(quarters) == 4
 
     @pytest.mark.parametrize("steps", [64, 1000, 5000])
@@ -117,9 +116,9 @@ class TestChosen:
         for number in (1, 2):
             row = evaluation(trial_of(number, 4000), with_one_policy())
             counts, found = np.zeros(N, int), {}
-            for batch in play(row, number):
-                for target in batch.numbers:
-                    found[target, int(counts[target])] = batch.seed
+            for numbers, _, seed in play(row, number):
+                for target in numbers:
+                    found[target, int(counts[target])] = seed
                     counts[target] += 1
             seeds.append(found)
         common = seeds[0].keys() & seeds[1].keys()
@@ -132,7 +131,7 @@ class TestChosen:
         failing = set(range(0, N, 2))
         row = evaluation(trial_of(1), history)
         batches = play(row, failing=failing)
-        chosen = [target for batch in batches for target in batch.numbers if target in failing]
+        chosen = [target for numbers, *_ in batches for target in numbers if target in failing]
         assert len(chosen) == len(set(chosen)) > 0
         assert set(row.errors) == set(chosen)
         assert np.isnan(row.known[chosen]).all()

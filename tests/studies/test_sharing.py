@@ -9,7 +9,6 @@ from killing_spree import outcome
 from stand_ins import run_quickly
 
 from sdmbtl.errors import BusyError, DuplicateTellError, StudyError
-from sdmbtl.selectors.trial import TrainingRun
 from sdmbtl.studies import Study
 from sdmbtl.studies.doctor import examine, repair
 
@@ -127,10 +126,3 @@ def test_what_cannot_be_locked_is_tried_again_by_the_caller(quick):
         study.tell(trial, ROW + 1)
     with pytest.raises(StudyError, match="'wait' must be"):
         Study.open(quick, wait=-1.0)
-
-
-def test_the_run_of_a_study_marks_its_own(quick):
-    seen = []
-    run_quickly(quick, callbacks=[lambda e: e.stage == "asked" and seen.append(e.trial.run)])
-    assert seen == [TrainingRun()] * 4
-    assert Study.open(quick).ask().run is None

@@ -39,14 +39,6 @@ def test_the_end_of_a_run(tmp_path):
     ]
 
 
-def test_nothing_is_said_of_the_unsolvable_before_there_are_policies(tmp_path):
-    row = np.full(20, 9.0)
-    row[0] = 0.0
-    lines = result_lines(told(tmp_path / "mine", row).snapshot())
-    assert lines[1:] == ["1 of 20 tasks badly covered, mostly a 0 with b 0"]
-    assert headline(told(tmp_path / "other").snapshot()) == "no finished policy, 20 tasks"
-
-
 def test_without_a_range_it_is_the_mean_best_return(tmp_path):
     rows = [np.linspace(0.0, top, 20) for top in (5.0, 8.0, 10.0)]
     snapshot = told(tmp_path / "mine", *rows, return_range=None).snapshot()
@@ -105,15 +97,6 @@ def test_problems_are_named_once(tmp_path):
         "policy 1: forgotten: wrong file",
         "policy 2: failed: no memory",
     ]
-
-
-def test_counts_are_in_the_status(tmp_path):
-    study = told(tmp_path / "mine", np.full(20, 9.0))
-    study.ask()
-    status = study.status()
-    assert (status["policies"], status["pending"], status["failed"]) == (1, 1, 0)
-    assert status["rounds"][0]["serves"] == 20
-    assert status["remaining_gain"] is None
 
 
 def test_one_error_in_several_contexts_is_told_once(tmp_path):

@@ -2,17 +2,14 @@
 
 import importlib
 import json
-import sqlite3
 import subprocess
 import sys
-from collections import Counter
-from functools import wraps
 from types import SimpleNamespace
 
 import gymnasium
 import numpy as np
 import pytest
-from small_study import TRAINER, open_small
+from small_study import REGIONS, TRAINER, open_small
 from stand_ins import hand_over
 
 from sdmbtl import ContextSpace
@@ -25,15 +22,13 @@ from sdmbtl.errors import (
     ExhaustedError,
     FamilyError,
     RowError,
+    SelectorError,
     StudyError,
     TrainerError,
 )
-from sdmbtl.policies import load_notes
 from sdmbtl.selectors import Trial, make_selector
 from sdmbtl.selectors.random_selector import RandomSelector
 from sdmbtl.studies import (
-    Budget,
-    Configuration,
     NoGain,
     StopRule,
     Study,
@@ -44,7 +39,6 @@ from sdmbtl.studies import (
 from sdmbtl.studies.doctor import examine
 from sdmbtl.studies.store import open_store
 from sdmbtl.training import Failure, tasks
-from sdmbtl.training.ppo.jax_env import JaxEnvPPO
 
 SPACE = ContextSpace(a=[0.0, 1.0, 2.0], b=[0.0, 1.0])
 
@@ -70,10 +64,6 @@ def test_status_of_a_finished_study(finished):
         status["performance"] - status["rounds"][0]["performance"]
     )
     assert set(status["timing"]["seconds"]) == {"choosing", "training", "evaluation"}
-
-
-def test_status_has_the_evidence_for_the_structure(finished):
-    status = finished.status()
     names = ["plateau", "linear-gap"]
     assert [list(r["model_weights"]) for r in status["rounds"]] == [[], names, names, names]
     entries = finished.selector.evidence()
@@ -82,9 +72,7 @@ def test_status_has_the_evidence_for_the_structure(finished):
         assert [r["model_weights"][name] for r in status["rounds"][1:]] == own
         assert status["model_weights"][name] == own[-1]
     assert status["structure"] is None
-    assert {r["structure"] for r in status["rounds"]} == {None}
     assert [r["model"] for r in status["rounds"]] == [t.model for t in finished.trials]
-    assert status["rounds"][-1]["model"] in names
     gain = finished.remaining_gain(3)
     assert status["remaining_gain"] == {"policies": 3, "gain": gain, "share": gain / 500}
     assert status["return_span"] == 500
@@ -118,18 +106,6 @@ def test_status_names_policies_far_below_the_others(tmp_path):
     assert [entry["id"] for entry in rounds if entry["probably_failed"]] == [7]
 
 
-def test_weights_belong_to_their_policy_whatever_failed_between(tmp_path):
-    study = Study.open(tmp_path / "study", space=SPACE)
-    for k in range(5):
-        candidate = study.ask()
-        if k == 1:
-            study.tell(candidate, status="failed")
-        else:
-            study.tell(candidate, np.arange(6.0) + np.sin(np.arange(6) * k))
-    scored = [r["id"] for r in study.status()["rounds"] if r["model_weights"]]
-    assert scored == [2, 3, 4]
-
-
 def test_all_returns_the_same(tmp_path):
     study = Study.open(tmp_path / "study", space=SPACE)
     for _ in range(3):
@@ -137,36 +113,10 @@ def test_all_returns_the_same(tmp_path):
     assert study.status()["remaining_gain"] == {"policies": 3, "gain": 0.0, "share": None}
 
 
-def test_policies_come_with_notes(finished):
-    notes = load_notes(finished.files.path(2))
-    assert notes["id"] == 2
-    assert notes["context"] == finished.status()["rounds"][2]["context"]
-    assert notes["steps"] == 4096
-
-
 def test_training_curve_is_recorded(finished):
     run = finished.trials[0].run
     assert [steps for steps, _ in run.curve] == [2048, 4096]
     assert run.training_return == max(value for _, value in run.curve)
-
-
-def test_returns_are_those_of_the_policies(finished):
-    """The recorded rows come out again from the policy files, in Gymnasium too."""
-    from sdmbtl.training.rollout import evaluate_in_gymnasium
-
-    member = finished.portfolio()[0]
-    played = evaluate_in_gymnasium(
-        finished.family,
-        member.policy,
-        finished.space,
-        finished.space.targets,
-        episodes=20,
-        seed=0,
-        max_episode_steps=None,
-        endless_after=1000,
-    ).complete()
-    recorded = finished.returns[0].mean(axis=1)
-    assert np.corrcoef(played.mean(axis=1), recorded)[0, 1] > 0.9
 
 
 def test_another_configuration_is_refused(finished):
@@ -185,19 +135,14 @@ def test_another_configuration_is_refused(finished):
     assert open_small(finished.path).n_finished == 4
 
 
-def test_the_same_space_by_another_name_is_the_same(tmp_path):
-    """The default space is the one called wide."""
-    for space in (None, "wide"):
-        study = Study.open(tmp_path / "study", "CartPole", space=space)
-        assert len(study.space) == 512
-        assert len(study.family.space()) == 512
-
-
 @pytest.mark.parametrize(
     ("arguments", "error", "text"),
     [
         ({"episodes": 0}, StudyError, "'episodes' must be a whole number >= 1"),
-        ({"retries": -1}, StudyError, "'retries' must be a whole number >= 0"),
+        ({"region_contexts": 0}, StudyError, "'region_contexts' must be a whole number >= 1"),
+        ({"evaluate": "some"}, StudyError, "Unknown evaluate 'some'; known: all, chosen"),
+        ({**REGIONS, "selector_options": {"width": 1.5}}, SelectorError, "'width'"),
+        ({**REGIONS, "selector_options": {"width": "wide"}}, SelectorError, "'width'"),
         ({"selector": "best"}, ValueError, "Unknown selector 'best'"),
         ({"trainer_options": {"num_step": 5}}, TrainerError, "Did you mean 'num_steps'"),
     ],
@@ -248,34 +193,7 @@ def test_settings_are_compared_as_they_are_recorded(tmp_path):
         Study.open(tmp_path / "other", space=SPACE, episodes=np.int64(3))
 
 
-def test_numbers_of_numpy_are_recorded(tmp_path):
-    study = Study.open(tmp_path / "study", space=SPACE)
-    study.tell([0.5, 0.5], np.ones(6), source_return=np.float32(1.5))
-    assert Study.open(study.path).trials[0].source_return == 1.5
-
-
-def test_a_file_of_a_space_with_a_family(tmp_path):
-    from sdmbtl.environments import make_family
-
-    (tmp_path / "space.toml").write_text("[dimensions.length]\nvalues = [0.3, 0.9]\n")
-    study = Study.open(tmp_path / "study", make_family("CartPole"), space=tmp_path / "space.toml")
-    assert len(study.space) == 2
-
-
-def test_what_can_never_be_trained_is_refused_before_anything_is_written(tmp_path):
-    with pytest.raises(TrainerError, match="Box"):
-        Study.open(
-            tmp_path / "study",
-            "CartPole",
-            space=ContextSpace(length=[0.3, 0.9]),
-            trainer="sb3",
-            trainer_options={"algorithm": "SAC", "total_timesteps": 64},
-        )
-    assert not (tmp_path / "study").exists()
-
-
 def test_a_study_keeps_its_settings_when_recommendations_change(finished, monkeypatch):
-    from sdmbtl.environments.cartpole import CartPole
 
     monkeypatch.setattr(CartPole, "training", {"ppo": {"ent_coef": 0.5, "total_timesteps": 5}})
     assert Study.open(finished.path).trainer.settings() == finished.trainer.settings()
@@ -284,17 +202,6 @@ def test_a_study_keeps_its_settings_when_recommendations_change(finished, monkey
 def test_run_needs_an_end(tmp_path):
     with pytest.raises(StudyError, match="needs a 'budget'"):
         open_small(tmp_path / "study").run()
-
-
-def test_batches(tmp_path):
-    study = open_small(tmp_path / "study", batch=2)
-    stages = []
-    study.run(budget=4, callbacks=[lambda event: stages.append((event.stage, event.trial.id))])
-    asked = [number for stage, number in stages if stage == "asked"]
-    assert asked == [0, 1, 2, 3]
-    assert stages[:2] == [("asked", 0), ("asked", 1)]
-    assert stages.index(("finished", 1)) < stages.index(("asked", 2))
-    assert study.n_finished == 4
 
 
 # -- environments from a function ------------------------------------------------------------------
@@ -371,11 +278,6 @@ def after(*performances, span=10.0, complete=False, expected=None, failed=()):
     )
 
 
-def test_budget():
-    assert Budget(2).reason(after(1.0)) is None
-    assert "2 policies" in Budget(2).reason(after(1.0, 1.5))
-
-
 @pytest.mark.parametrize(("batch", "stops"), [(1, False), (2, True)])
 def test_time_limit_leaves_room_for_a_whole_batch(batch, stops, monkeypatch):
     now = [0.0]
@@ -426,24 +328,6 @@ def test_time_limit_leaves_room_for_a_whole_batch(batch, stops, monkeypatch):
 def test_no_gain(patience, study, reason):
     found = NoGain(0.05, patience).reason(study)
     assert found is None if reason is None else reason in found
-
-
-def test_a_gain_is_a_share():
-    with pytest.raises(StudyError, match=r"a share of the range of returns.*Got 5 instead"):
-        NoGain(5)
-
-
-def test_the_estimate_is_asked_for_only_where_it_decides():
-    """It takes time."""
-
-    def never(policies):
-        raise AssertionError("asked")
-
-    rising = after(0.0, 5.0, 9.0)
-    rising.remaining_gain = never
-    assert NoGain(0.05).reason(rising) is None
-    with pytest.raises(AssertionError, match="asked"):
-        NoGain(1.0).reason(rising)
 
 
 def test_a_study_stops_by_what_is_left_to_gain(tmp_path):
@@ -689,35 +573,6 @@ def test_the_database_comes_first(tmp_path, monkeypatch):
         assert [t.status for t in study.trials] == ["pending"]
 
 
-def test_everything_is_made_once(tmp_path, monkeypatch):
-    made = []
-    arguments = {"space": ContextSpace(length=[0.2, 1.0]), "trainer_options": TRAINER}
-    for kind in (RandomSelector, Configuration, CartPole, JaxEnvPPO):
-        original = kind.__init__
-
-        @wraps(original)  # a trainer's settings are read off its signature
-        def counted(self, *arguments, _kind=kind, _original=original, **named):
-            made.append(_kind.__name__)
-            _original(self, *arguments, **named)
-
-        monkeypatch.setattr(kind, "__init__", counted)
-    connect, connected = sqlite3.connect, []
-    monkeypatch.setattr(
-        sqlite3, "connect", lambda p, **more: connected.append(p) or connect(p, **more)
-    )
-    study = Study.open(tmp_path / "study", "CartPole", selector="random", **arguments)
-    assert Counter(made) == {
-        "RandomSelector": 1,
-        "Configuration": 3,  # as given, as it will be read back, and as it is read
-        "CartPole": 1,
-        "JaxEnvPPO": 1,
-    }
-    made.clear()
-    study.run(budget=2)
-    assert not made
-    assert len(connected) == 1
-
-
 @pytest.mark.parametrize("returns", [[1, 2], "abc", [[1, 2], [3]], None])
 def test_a_wrong_row_changes_nothing(returns, tmp_path):
     study = Study.open(tmp_path / "study", space=SPACE)
@@ -728,20 +583,6 @@ def test_a_wrong_row_changes_nothing(returns, tmp_path):
 
 
 # -- the result ------------------------------------------------------------------------------------
-
-
-def test_portfolio_of_a_study(finished, tmp_path):
-    from sdmbtl.portfolio import Portfolio
-
-    portfolio = finished.portfolio()
-    portfolio.export(tmp_path / "exported")
-    loaded = Portfolio.load(tmp_path / "exported")
-    target = finished.space.target(5)
-    means = finished.returns.mean(axis=2)[:, 5]
-    assert loaded.choose(target).policy == int(means.argmax())
-    env = loaded.make_env(target)
-    observation, _ = env.reset(seed=0)
-    assert loaded.policy_for(target).act(observation) in (0, 1)
 
 
 def test_portfolio_of_policies_trained_elsewhere(tmp_path):
@@ -813,28 +654,6 @@ def interrupt_at(stage):
             raise KeyboardInterrupt
 
     return interrupt
-
-
-def test_no_more_than_a_batch_is_trained_at_once(tmp_path):
-    study = open_small(tmp_path / "study", selector="independent")
-    study.ask(3)
-    hand_over(study)
-    study.run(budget=1)
-    assert [t.status for t in study.trials] == ["finished", "finished", "finished"]
-    sizes = []
-    study.ask(2)
-    hand_over(study)
-    study.run(budget=5, callbacks=[lambda e: e.stage == "trained" and sizes.append(e.trial.id)])
-    assert sizes == [3, 4]
-
-
-def test_reported_policies_are_members_beside_trained_ones(tmp_path):
-    study = open_small(tmp_path / "study")
-    study.run(budget=1)
-    study.tell({"length": 0.2, "masscart": 1.0, "masspole": 0.1}, np.full(len(study.space), 999.0))
-    portfolio = study.portfolio()
-    assert [member.policy is None for member in portfolio] == [False, True]
-    assert portfolio.choose(study.space.target(0)).policy == 1
 
 
 # -- what comes in ---------------------------------------------------------------------------------

@@ -2,18 +2,6 @@
 
 from report_studies import HOSTILE, SPACES, hostile_study, told_study
 
-from sdmbtl.selectors.trial import TrainingRun
-
-
-def test_learning_curves_are_in_the_status(tmp_path):
-    study = told_study(tmp_path / "mine", policies=1)
-    curve = ((0, 1.5), (64, 3.0))
-    trial = study.ask().updated(run=TrainingRun(curve=curve))
-    with study.write_lock():
-        study.store.write(trial)
-    rounds = study.status()["rounds"]
-    assert [entry["curve"] for entry in rounds] == [[], [[0, 1.5], [64, 3.0]]]
-
 
 def test_notebooks_show_a_study(tmp_path):
     study = told_study(tmp_path / "mine", SPACES["cube"])

@@ -101,7 +101,7 @@ def test_a_context_that_kills_its_process_costs_no_other():
             self.pieces.append(list(args[-1]))
             future = Future()
             if 50 in args[-1]:
-                future.set_exception(WorkerLostError("The worker crashed.", "crashed"))
+                future.set_exception(WorkerLostError("The worker crashed."))
             else:
                 future.set_result(function(*args))
             return future

@@ -11,9 +11,10 @@ from small_environments import Aim, Obliging, Walk
 
 from sdmbtl import ContextSpace
 from sdmbtl.environments import FactoryFamily, make_family
-from sdmbtl.environments.flattening import FlatActions, FlatObservations
+from sdmbtl.environments.flattening import FlatObservations
 from sdmbtl.errors import FamilyError, TrainerError, TrainingError
 from sdmbtl.policies import policy_bytes, policy_from_bytes
+from sdmbtl.policies.action_code import ActionCode
 from sdmbtl.portfolio.member import ContextPolicy
 from sdmbtl.training import TrainingJob, make_trainer
 from sdmbtl.training.ppo.env_slots import EnvState, EpisodeReturns, RolloutArrays
@@ -93,7 +94,7 @@ def test_the_context_is_observed():
     slots = cartpole().open_slots(TrainingJob(POLES.targets, 0, sees_context=True))
     slots.start([EnvState() for _ in range(4)])
     assert slots.arrays.obs.shape[-1] == 4 + 2
-    for number, context in enumerate(slots._batch._contexts):
+    for number, context in enumerate(slots._contexts):
         expected = POLES.to_unit(POLES.vector(context))
         assert np.allclose(slots.arrays.obs[0, number, 4:], expected)
 
@@ -158,7 +159,7 @@ def test_small_integers_in_images_are_learned_as_categories():
 def test_returns_of_training_make_the_learning_curve():
     rng = np.random.default_rng(0)
     returns, expected, running = EpisodeReturns(np.zeros(3)), [], np.zeros(3)
-    arrays = RolloutArrays.allocate(5, 3, 1, FlatActions(spaces.Discrete(2)))
+    arrays = RolloutArrays.allocate(5, 3, 1, ActionCode(spaces.Discrete(2)))
     assert returns.take_mean(None) == 0.0
     for _ in range(4):
         arrays.reward[:] = rng.integers(-3, 9, (5, 3))

@@ -277,12 +277,3 @@ def test_an_environment_that_cannot_be_closed_costs_nothing(monkeypatch):
     played = play([[0.0], [0.0]], family=FRAGILE, episodes=2)
     assert played.errors == {}
     assert (played.returns == 6.0).all()
-
-
-def test_observations_must_be_arrays():
-    class Parts(Fragile):
-        observation_space = spaces.Dict({"x": spaces.Graph(spaces.Discrete(2), None)})
-
-    family = FactoryFamily(Parts, ContextSpace(a=[0.0, 1.0]))
-    with pytest.raises(TrainerError, match="a Dict or Tuple of arrays.*Flatten them"):
-        play([[0.0]], family=family)

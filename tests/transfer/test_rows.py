@@ -105,7 +105,7 @@ class TestConstruction:
         assert rows.relative.shape == (0, N)
 
     def test_counts_must_agree(self):
-        for rows in ([[[1.0] * N] * 2], [[[1.0] * N], [1.0, 2.0]], [], [[[1.0] * N], ["x"]], [5]):
+        for rows in ([[[1.0] * N] * 2], [[[1.0] * N], [1.0, 2.0]], []):
             with pytest.raises(RowError):
                 ObservedRows(SPACE, [[0, 10]], *rows)
 

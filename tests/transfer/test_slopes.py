@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 from sdmbtl.contexts import ContextSpace, Interval
 from sdmbtl.errors import StructureError
 from sdmbtl.transfer import ObservedRows, Slopes, estimate_slopes
-from sdmbtl.transfer.slopes import PairSums, RunningPairSums
+from sdmbtl.transfer.slopes import PairSums
 
 METHODS = ["return", "relative", "within"]
 LINE = ContextSpace(a=range(9))
@@ -75,7 +75,7 @@ class TestRegression:
         rows = random_rows(0, k=5)
         exact = np.round(rows.returns * 1024) / 1024  # with 1e9 added too
         near, far = (
-            PairSums.of(ObservedRows(GRID, rows.sources, exact + level)).regression("within")
+            PairSums().regression(ObservedRows(GRID, rows.sources, exact + level), "within")
             for level in (0.0, 1e9)
         )
         for one, other in zip(near, far, strict=True):
@@ -187,22 +187,22 @@ class TestRunning:
 
     @pytest.mark.parametrize("method", METHODS)
     def test_rows_that_grow(self, method):
-        running, rows = RunningPairSums(), random_rows(0, missing=0.2, k=12)
+        running, rows = PairSums(), random_rows(0, missing=0.2, k=12)
         for k in (1, 2, 3, 3, 7, 12):
             part = ObservedRows(GRID, rows.sources[:k], rows.returns[:k])
             self.check(running, part, method)
 
     def test_growing_adds_the_new_rows_only(self, monkeypatch):
         rows = random_rows(0, k=5)
-        running = RunningPairSums()
+        running = PairSums()
         running.slopes(ObservedRows(GRID, rows.sources[:3], rows.returns[:3]), "within")
-        added, original = [], PairSums.added
-        monkeypatch.setattr(PairSums, "added", lambda *row: added.append(1) or original(*row))
+        added, original = [], PairSums._add
+        monkeypatch.setattr(PairSums, "_add", lambda *row: added.append(1) or original(*row))
         running.slopes(rows, "within")
         assert len(added) == 2
 
     def test_another_order_and_fewer_rows(self):
-        running, rows = RunningPairSums(), random_rows(0)
+        running, rows = PairSums(), random_rows(0)
         self.check(running, rows)
         self.check(running, ObservedRows(GRID, rows.sources[::-1], rows.returns[::-1]))
         self.check(running, ObservedRows(GRID, rows.sources[:2], rows.returns[:2]))
@@ -211,6 +211,5 @@ class TestRunning:
 
 class TestErrors:
     def test_unknown_method(self):
-        for estimate in (estimate_slopes, RunningPairSums().slopes):
-            with pytest.raises(StructureError, match="'wihtin'.*within"):
-                estimate(random_rows(0), "wihtin")
+        with pytest.raises(StructureError, match="'wihtin'.*within"):
+            estimate_slopes(random_rows(0), "wihtin")

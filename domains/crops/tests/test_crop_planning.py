@@ -5,7 +5,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from sdmbtl.environments import make_family
-from sdmbtl_crops.functional_crop_planning import MINERAL, WATER, WEEKS, YEARS
+from sdmbtl_crops.functional_crop_planning import WEEKS, YEARS
 
 FAMILY = make_family("CropPlanning")
 TWIN = FAMILY.functional()
@@ -31,11 +31,6 @@ def play(actions, **context):
 
 def constant(crop, week):
     return np.full((1, YEARS), crop * WEEKS + week)
-
-
-def test_nothing_is_random():
-    starts = [TWIN.reset(jax.random.PRNGKey(i), parameters()) for i in range(3)]
-    np.testing.assert_allclose(np.stack(starts), [[0, WATER, MINERAL, 0, 0]] * 3)
 
 
 def test_each_crop_has_its_climate():
@@ -66,7 +61,3 @@ def test_the_gymnasium_view_ends_after_19_years():
     env.reset(seed=0)
     ends = [env.step(5)[2] for _ in range(YEARS)]
     assert ends == [False] * (YEARS - 1) + [True]
-
-
-def test_features_are_described():
-    assert all(FAMILY.describe_feature(name) for name in FAMILY.defaults)

@@ -160,18 +160,6 @@ def test_warmth_shortens_the_season_and_costs_grain():
     assert with_warmth[5.0][1].grain < 0.9 * with_warmth[0.0][1].grain
 
 
-def test_maize_does_not_ripen_where_it_is_cold():
-    cold = season(MAIZE, irrigation=45.0, nitrogen=30.0, temperature=-5.0)[1]
-    assert float(cold.stage) < 2
-    assert float(cold.grain) < 0.8 * grain(MAIZE, irrigation=45.0, nitrogen=30.0)
-
-
-def test_a_field_without_light_grows_nothing():
-    _, end, *_ = season(MAIZE, radiation=0.0)
-    assert float(end.grain) == 0.0
-    assert float(end.stems) == 0.0
-
-
 def test_a_saturated_soil_drowns_and_a_dry_one_parches():
     soil = Soil(jnp.float32(0.15), jnp.float32(0.03))
     day = Day(*map(jnp.float32, (20.0, 20.0, 22.0, 0.0, 5.0, 0.0, 0.0)))

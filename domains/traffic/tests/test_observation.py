@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from sdmbtl_traffic.crossing import ENTRIES, Crossing
-from sdmbtl_traffic.observation import NAMES, SIZE, Traffic, observe, reward
+from sdmbtl_traffic.observation import NAMES, Traffic, observe, reward
 from sdmbtl_traffic.signal_plan import SignalPlan
 
 
@@ -55,11 +55,6 @@ def test_observations_are_those_of_a_loop_over_vehicles(seed):
     who = np.random.default_rng(seed).permutation(len(traffic.queue))[:9]
     expected = [look(traffic, at, limits, signals) for at in who]
     np.testing.assert_allclose(observe(traffic, who, limits, signals), expected, rtol=1e-6)
-
-
-def test_nobody_sees_nothing():
-    traffic, limits, signals = a_moment(0)
-    assert observe(traffic, np.zeros(0, int), limits, signals).shape == (0, SIZE)
 
 
 def test_rewards_by_hand():

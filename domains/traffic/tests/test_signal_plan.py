@@ -1,6 +1,5 @@
 """The lights' timetable against a walk through it, step by step."""
 
-import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -38,15 +37,6 @@ def test_signals_are_those_of_a_walk_through_the_phases(green, red):
             assert seen.to_red[entry] == green_to * STEP
             starts = [i for i in range(1, len(column)) if column[i] == "g" and column[i - 1] != "g"]
             assert seen.to_next_green[entry] == starts[0] * STEP
-
-
-@given(times, times)
-def test_crossings_do_not_influence_each_other(first, second):
-    both = SignalPlan([Crossing(green=first), Crossing(green=second)]).at(33.5)
-    for number, green in enumerate((first, second)):
-        alone = SignalPlan([Crossing(green=green)]).at(33.5)
-        for one, many in zip(alone, both, strict=True):
-            np.testing.assert_array_equal(one, many[4 * number : 4 * number + 4])
 
 
 def test_times_are_rounded_to_steps_and_never_vanish():

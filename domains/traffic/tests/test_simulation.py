@@ -98,16 +98,6 @@ def test_nobody_is_faster_than_the_limit_and_braking_is_obeyed(sumo):
     assert (stopped.obs[:, 0] == 0).all()
 
 
-def test_an_acceleration_leads_to_the_speed_of_the_next_step(sumo):
-    agents = sumo.reset([Crossing(inflow=60.0, penetration=1.0)], [1])
-    for _ in range(60):
-        before = agents.obs[:, 0] * 14.0
-        moved, agents = sumo.step(np.full(len(agents.slots), -0.5, np.float32))
-        free = ~moved.gone & (before > 4.0)
-        np.testing.assert_allclose(moved.speed[free], before[free] - 0.25, atol=1e-4)
-        np.testing.assert_allclose(moved.acceleration[free], -0.5, atol=1e-3)
-
-
 def test_a_vehicle_keeps_its_slot_until_it_leaves(sumo):
     agents = sumo.reset([Crossing(inflow=600.0, penetration=1.0)] * 2, [0, 1])
     slot_of = dict(zip(sumo._agents.tolist(), agents.slots.tolist(), strict=True))

@@ -106,17 +106,3 @@ def test_it_ends_with_the_process_that_started_it():
     while Path(f"/proc/{pid}").exists() and time.monotonic() < until:
         time.sleep(0.05)
     assert not Path(f"/proc/{pid}").exists()
-
-
-@pytest.mark.slow
-def test_memory_does_not_grow_without_end(client):
-    def resident():
-        pages = Path(f"/proc/{client.pid}/statm").read_text().split()[1]
-        return int(pages) * os.sysconf("SC_PAGE_SIZE")
-
-    for seed in range(10):
-        client.reset([USUAL] * 16, range(seed, seed + 16))
-    before = resident()
-    for seed in range(40):
-        client.reset([USUAL] * 16, range(seed, seed + 16))
-    assert resident() - before < 40 * 2**20  # at most 1 MiB an episode, of which 500 are played

@@ -4,9 +4,7 @@ import gymnasium
 import numpy as np
 import pytest
 
-from sdmbtl.contexts import ContextSpace
 from sdmbtl.environments import check_contextual_env, make_family
-from sdmbtl.environments.checks import check_every_dimension_matters
 from sdmbtl.errors import ContextError, FamilyError
 from sdmbtl_traffic.family import Traffic
 
@@ -23,13 +21,6 @@ def test_it_is_what_selection_needs():
     report = check_contextual_env(Traffic(horizon=150.0))
     assert set(report.first_difference) == {"inflow", "penetration", "green"}
     assert report.warnings == () or all("time limit" not in text for text in report.warnings)
-
-
-@pytest.mark.slow
-def test_every_further_feature_matters():
-    features = {"red": (20.0, 60.0), "speed_limit": (8.0, 20.0), "lane_length": (100.0, 390.0)}
-    space = ContextSpace(**features)
-    assert set(check_every_dimension_matters(Traffic(horizon=150.0), space)) == {*features}
 
 
 def test_spaces_are_the_papers_and_one_that_flows():

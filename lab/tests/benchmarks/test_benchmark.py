@@ -6,7 +6,6 @@ import numpy as np
 import pytest
 
 from sdmbtl import ContextSpace, make_selector
-from sdmbtl.errors import BenchmarkError
 from sdmbtl_lab.benchmarks import (
     Benchmark,
     Problem,
@@ -162,22 +161,6 @@ def test_what_the_records_depend_on():
         synthetic_benchmark(3, 4.0, 2, 8, SMALL.selectors, TWO),
     ):
         assert other.heading != SMALL.heading
-
-
-@pytest.mark.parametrize(
-    ("options", "text"),
-    [
-        ({"dim": 4}, "dimensions"),
-        ({"noise": -1.0}, "'noise'"),
-        ({"trials": 0}, "'trials'"),
-        ({"configurations": paper_configurations(5)}, "3 dimensions"),
-        ({"rounds": 513}, "512"),
-        ({"selectors": ("predictiv",)}, "Did you mean 'predictive'?"),
-    ],
-)
-def test_bad_settings(options, text):
-    with pytest.raises(BenchmarkError, match=text):
-        synthetic_benchmark(**{"dim": 3, "noise": 5.0, **options})
 
 
 def test_result_files_do_not_collide():

@@ -45,16 +45,6 @@ def test_all_work_is_done_once(tmp_path, jobs):
     assert [again[str(n),]["value"] for n in range(5)] == [0, 1, 4, "by hand", 16]
 
 
-def test_torn_line_is_dropped(tmp_path):
-    journal(tmp_path).write(("x",), {"value": 1})
-    with (tmp_path / "a.jsonl").open("a") as file:
-        file.write('{"key": ["torn')  # killed while writing
-    again = journal(tmp_path)
-    assert len(again) == 1
-    again.write(("y",), {"value": 2})
-    assert len(journal(tmp_path)) == 2, "the torn line must not break the file"
-
-
 @pytest.mark.parametrize("changed", [{"code": "2"}, {"trials": 3}])
 def test_records_of_other_settings_or_code_are_not_used(tmp_path, changed):
     journal(tmp_path).write(("x",), {"value": 1})

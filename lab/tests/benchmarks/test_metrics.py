@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from hypothesis import strategies as st
 from scipy import stats
 
 from sdmbtl.errors import BenchmarkError
@@ -14,15 +13,10 @@ from sdmbtl_lab.benchmarks.metrics import (
     aggregated_performance,
     bootstrap_interval,
     interquartile_mean,
-    normalised_performance,
     rounds_to_suboptimal,
     shares_of_rounds,
 )
 
-UNIT = st.floats(-1.0, 1.0)
-SAMPLES = st.lists(UNIT, min_size=1, max_size=30)
-SCALES = st.floats(0.1, 10.0)
-SHIFTS = st.floats(-5.0, 5.0)
 RANDOM = {"a": 0.0, "b": 0.5}
 ORACLE = {"a": 1.0, "b": 0.7}
 
@@ -44,12 +38,6 @@ class TestInterquartileMean:
         values = np.random.default_rng(size).normal(size=size)
         expected = stats.trim_mean(np.repeat(values, 4), 0.25)
         assert interquartile_mean(values) == pytest.approx(expected)
-
-    def test_refuses_what_has_no_middle(self):
-        with pytest.raises(BenchmarkError, match=r"shape \(0,\)"):
-            interquartile_mean([])
-        with pytest.raises(BenchmarkError, match="with 1 finite"):
-            interquartile_mean([1.0, np.nan, np.inf])
 
 
 class TestBootstrap:
@@ -73,24 +61,6 @@ class TestBootstrap:
         assert bootstrap_interval(values).estimate == 200.0
         assert bootstrap_interval(values, np.max).high == 1000.0
 
-    def test_errors(self):
-        with pytest.raises(BenchmarkError, match=r"shape \(2, 3\)"):
-            bootstrap_interval(np.zeros((2, 3)))
-        with pytest.raises(BenchmarkError, match="with 1 finite"):
-            bootstrap_interval([1.0, np.nan])
-
-
-class TestNormalisedPerformance:
-    def test_places_random_at_zero_and_the_oracle_at_one(self):
-        got = normalised_performance([0.2, 0.6, 0.4, 0.0, 0.7], 0.2, 0.6)
-        np.testing.assert_allclose(got, [0.0, 1.0, 0.5, -0.5, 1.25], atol=1e-15)
-
-    def test_error_names_both_values(self):
-        with pytest.raises(BenchmarkError, match="does not matter there") as caught:
-            normalised_performance([0.5, 0.6], random=[0.25, 0.75], oracle=[0.5, 0.75 + 1e-14])
-        assert "performs 0.75" in str(caught.value)
-        assert "0.75000000000001" in str(caught.value)
-
 
 class TestAggregatedPerformance:
     def test_is_the_mean_of_configurations_not_of_trials(self):
@@ -113,12 +83,8 @@ class TestAggregatedPerformance:
         assert got.half_width == pytest.approx(1.96 * np.sqrt(variance) / 2, rel=0.03)
 
     def test_errors(self):
-        with pytest.raises(BenchmarkError, match=r"Configuration 'a'.*does not matter there"):
-            aggregated_performance({"a": [1]}, {"a": 0.5}, {"a": 0.5})
-        with pytest.raises(BenchmarkError, match=r"Configuration 'a'.*shape \(0,\)"):
-            aggregated_performance({"a": []}, RANDOM, ORACLE)
-        with pytest.raises(BenchmarkError, match=r"Configuration 'a'.*shape \(2, 3\)"):
-            aggregated_performance({"a": np.ones((2, 3))}, RANDOM, ORACLE)
+        with pytest.raises(BenchmarkError, match=r"'a': .* 0.5 and the oracle 0.50000000000001"):
+            aggregated_performance({"a": [1]}, {"a": 0.5}, {"a": 0.5 + 1e-14})
 
 
 class TestRoundsToSuboptimal:
@@ -147,12 +113,6 @@ class TestRoundsToSuboptimal:
         assert float(rounds_to_suboptimal([0.0, 0.1 * 3], 0.3 + 1e-16, 0.0)) == 2
         assert float(rounds_to_suboptimal([0.0, 0.3], 0.1 * 3, 0.0)) == 2
         assert np.isnan(float(rounds_to_suboptimal([0.0, 0.3], 0.3 + 1e-9, 0.0)))
-
-    def test_errors(self):
-        with pytest.raises(BenchmarkError, match=r"not negative .* but is -0\.5"):
-            rounds_to_suboptimal([0.5], -0.5, 0.1)
-        with pytest.raises(BenchmarkError, match="finite"):
-            rounds_to_suboptimal([0.5], np.nan, 0.1)
 
 
 class TestSharesOfRounds:

@@ -1,12 +1,9 @@
 """The benchmark on real matrices: what is drawn, what is counted, what is shown."""
 
-from dataclasses import replace
-
 import numpy as np
 import pytest
 
 from sdmbtl import ContextSpace
-from sdmbtl.errors import BenchmarkError, MatrixError
 from sdmbtl_lab.benchmarks import MatrixProblem, real_benchmark
 from sdmbtl_lab.benchmarks.columns import MULTI_TASK
 from sdmbtl_lab.benchmarks.paper_tables import margin_table, performance_table
@@ -168,42 +165,3 @@ def test_tables(result):
         ("peaked", "16", "3", "yes"),
         ("flat", "16", "3", "no"),
     ]
-
-
-def test_the_papers_rows_stand_below_ours(result):
-    problems = tuple(
-        replace(
-            p,
-            rounds=12,
-            selectors={
-                n: replace(s, at={12: next(iter(s.at.values()))}, curve=s.curve[:1] * 12)
-                for n, s in p.selectors.items()
-            },
-        )
-        for p in result.problems
-    )
-    aggregated = {12: result.aggregated[2]}
-    twelve = replace(result, problems=problems, aggregated=aggregated, policies=(12,))
-    table = performance_table(twelve, 12)
-    assert [row.labels[0] for row in table.rows[2:]] == [
-        "Aggregated",
-        "paper: CartPole",
-        "paper: BipedalWalker",
-        "paper: aggregated",
-    ]
-    assert table.rows[3].cells[1].mean == 0.9967
-    assert table.rows[5].cells[4].mean == 0.293
-
-
-@pytest.mark.parametrize(
-    ("options", "error", "text"),
-    [
-        ({"data": ("cartpol",)}, MatrixError, "no matrix 'cartpol'"),
-        ({"trials": 0}, BenchmarkError, "'trials'"),
-        ({"policies": ()}, BenchmarkError, "policies"),
-        ({"policies": (0,)}, BenchmarkError, "'policies'"),
-    ],
-)
-def test_bad_settings(options, error, text, places):
-    with pytest.raises(error, match=text):
-        real_benchmark(**{"data": places, **options})

@@ -9,7 +9,6 @@ import numpy as np
 import pytest
 
 from sdmbtl.contexts import ContextSpace, Source
-from sdmbtl.errors import MatrixError
 from sdmbtl.selectors import GeneralistFirstSelector, make_selector
 from sdmbtl_lab.benchmarks import greedy_sources, simulate_regions
 from sdmbtl_lab.benchmarks.simulate_regions import Answers, generalist_runs
@@ -115,11 +114,6 @@ class TestAnswers:
         assert answers.next(Source.at(CENTERS[3])) == POINTS[3]  # all were taken: again
         distance = [np.abs(np.subtract(SOURCES[n].center, CENTERS[3])).sum() for n in found]
         assert all(a <= b + 1e-9 for a, b in pairwise(distance))
-
-    def test_no_such_specialist(self):
-        answers = Answers(region_dataset(WHOLE))
-        with pytest.raises(MatrixError, match="made up has no specialists from scratch"):
-            answers.next(Source.at(CENTERS[0]))
 
 
 class TestSimulation:

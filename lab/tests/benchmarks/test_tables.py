@@ -5,10 +5,7 @@ from __future__ import annotations
 import math
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
-from sdmbtl.errors import BenchmarkError
 from sdmbtl_lab.benchmarks import paper_configurations
 from sdmbtl_lab.benchmarks.published import published_table
 from sdmbtl_lab.benchmarks.tables import Cell, Table, TableRow, mark_best
@@ -17,7 +14,6 @@ HEADERS = ("f(x)", "g(y)", "h(x,y)")
 #: The cells of two rows of the small table as text, the published values last.
 FIRST = ("0.7011±0.0002", "0.7184±0.0010", "[0.7168]")
 SECOND = ("-0.1235±0.1000*[0.5000]",)
-LABELS = st.text(st.characters(exclude_categories=["Cc", "Cs", "Zl", "Zp"]), min_size=1)
 
 
 def small_table() -> Table:
@@ -82,11 +78,6 @@ class TestText:
             body = [line for line in lines[head:][: len(table.rows) + 4] if "±" in line]
             assert len(body) == len(table.rows), "every block has every row"
 
-    def test_only_marks_that_occur_are_explained(self):
-        text = Table("t", ("a",), ("b",), (TableRow(("x",), (Cell(1.0, None),)),)).to_text()
-        for mark in ("±", "[ ]", "*", "▲"):
-            assert mark not in text
-
 
 class TestMarkdown:
     def test_whole_table(self):
@@ -132,20 +123,6 @@ class TestLatex:
         assert r"    {[}50\%] & -- \\" in source
 
 
-def test_rows_must_fit():
-    for row in (TableRow(("r",), (None,)), TableRow((), (None, None))):
-        with pytest.raises(BenchmarkError, match="Row 1 of table 'T'"):
-            Table("T", ("a",), ("x", "y"), (row,))
-
-
-@pytest.mark.parametrize("kind", ["text", "markdown", "latex"])
-def test_control_characters_do_not_tear_a_table_apart(kind):
-    row = TableRow(("a\nb\x1b[1m",), (None,))
-    text = getattr(Table("t\n", ("a",), ("x",), (row,)), f"to_{kind}")()
-    assert "\x1b" not in text
-    assert "a\nb" not in text
-
-
 PRINTED_BOLD = {
     (3, 0): ".b.b. ..bb. .b.b. ..bb. .b.b. .b.b. .b.b. .b.b.",
     (3, 5): ".b... ..bb. .b... ..bb. .b.b. .b.b. .b... .b.b.",
@@ -153,10 +130,6 @@ PRINTED_BOLD = {
     # The 5D table's labels Non-distance 1 and 2 are exchanged in print.
     (5, 5): ".b... ...b. b.bb. .b.b. b.bb. b.bb. ..bb. .b.b. .b... .bbb. .b... .b.b.",
     (7, 5): "..bb. .b.b. ..bb. .b.b.",
-}
-PRINTED_BOLD_BENCHMARKS = {
-    "final": ".b..... ....bb. ...b.b. ....b.. .....b.",
-    "auc": ".b.bbb. b...bb. .b.b... ....bb. ...bbb.",
 }
 
 
@@ -185,22 +158,3 @@ class TestMarkBest:
         assert not marked[3].bold
         first = mark_best([Cell(math.nan, 9.0), Cell(0.1, 0.0), Cell(0.3, 0.0)])
         assert [cell.bold for cell in first] == [False, False, True]
-
-    def test_nothing_to_mark(self):
-        assert mark_best([]) == ()
-        assert mark_best([None]) == (None,)
-        assert not mark_best([Cell(1.0, 0.0, bold=True)], exclude={0})[0].bold
-
-    @given(
-        st.lists(st.tuples(st.floats(-1, 1), st.floats(0, 0.5)), min_size=1, max_size=6),
-        st.floats(-3, 3),
-    )
-    def test_the_highest_is_bold_and_shifts_do_not_matter(self, pairs, shift):
-        rounded = [(round(mean, 3), round(width, 3)) for mean, width in pairs]
-        plain = [cell.bold for cell in mark_best([Cell(m, w) for m, w in rounded])]
-        moved = [
-            cell.bold for cell in mark_best([Cell(m + round(shift, 3), w) for m, w in rounded])
-        ]
-        means = [mean for mean, _ in rounded]
-        assert plain[means.index(max(means))]
-        assert plain == moved

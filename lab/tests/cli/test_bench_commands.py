@@ -1,13 +1,10 @@
 """`sdmbtl lab bench`: tables, result files, resuming, and what it refuses."""
 
 import json
-import os
 import shutil
-import signal
 
 import numpy as np
 import pytest
-from command_runner import started, wait_until
 
 from sdmbtl import ContextSpace
 from sdmbtl_lab.matrices import TransferDataset, TransferMatrices
@@ -56,14 +53,6 @@ def real(matrix):
 def finished(command, real, tmp_path_factory):
     out = tmp_path_factory.mktemp("results")
     return out / "real-columns-mgp-mbtl-m+random-w3-k6-12.json", command(*real, "--out", out)
-
-
-def test_help(command):
-    assert "bench" in command("--help").stdout
-    for name in ("synthetic", "real", "show"):
-        text = command("bench", name, "-h").stdout
-        assert "--format" in text
-        assert max(map(len, text.splitlines())) <= 80
 
 
 def test_synthetic_tables_and_result_file(synthetic):
@@ -132,18 +121,6 @@ def test_interrupted_and_resumed(command, real, finished, tmp_path, monkeypatch)
     assert result.stdout == finished[1].stdout
 
 
-@pytest.mark.slow
-def test_killed_and_continued(synthetic, command, tmp_path):
-    process = started("lab", *QUICK, "--out", tmp_path, start_new_session=True)
-    partial = tmp_path / f"{NAME}.partial.jsonl"
-    wait_until(process, lambda: partial.exists() and partial.read_text().count("\n") > 3)
-    os.killpg(process.pid, signal.SIGKILL)
-    process.communicate(timeout=300)
-    again = command(*QUICK, "--jobs", 1, "--out", tmp_path)
-    assert "Continuing with" in again.stderr
-    assert again.stdout == synthetic[1]
-
-
 @pytest.mark.parametrize(
     ("chosen", "name", "shown"),
     [((), "real-columns-with-predictive", True), (("--selectors", "paper"), "real-columns", False)],
@@ -155,12 +132,6 @@ def test_default_selectors(command, matrix, tmp_path, chosen, name, shown):
     )
     assert ("predictive" in result.stdout.split()) is shown
     assert [path.name for path in tmp_path.iterdir()] == [f"{name}-w1-k3.json"]
-
-
-def test_a_value_that_is_none_of_the_choices(command):
-    result = command("bench", "synthetic", "--data", "foo", status=2).stderr
-    assert result.count("foo") == 1
-    assert "paper|further" in command("bench", "synthetic", "--help").stdout
 
 
 @pytest.mark.parametrize(

@@ -1,7 +1,5 @@
 """`sdmbtl lab describe`: what it prints, draws and refuses."""
 
-import sys
-
 import numpy as np
 import pytest
 
@@ -74,27 +72,11 @@ def test_all_shipped_ones_as_text_and_json(command, shipped):
     assert data == anatomy(TransferDataset.load(shipped / "noise.npz")).to_dict()
 
 
-def test_a_single_seed_says_nothing_about_run_variance(command, tmp_path):
-    made("one", 1.0 * DISTANCES).save(tmp_path / "one.npz")
-    text = command("describe", tmp_path / "one.npz").stdout
-    assert "1 seed," in text
-    assert "Seeds:" not in text
-
-
 def test_figures(command, shipped, tmp_path):
     out = tmp_path / "new" / "figures"
     result = command("describe", "hill", "--json", "--figures", out)
     assert (out / "matrix-hill.png").read_bytes().startswith(b"\x89PNG")
     assert result.stdout.startswith("[")
-
-
-def test_figures_without_matplotlib(command, folder, tmp_path, monkeypatch):
-    for name in [n for n in sys.modules if n.startswith("sdmbtl.plots")]:
-        monkeypatch.delitem(sys.modules, name)
-    monkeypatch.setitem(sys.modules, "matplotlib", None)
-    message = command.error("describe", folder / "hill.npz", "--figures", tmp_path / "figures")
-    assert "pip install 'sdmbtl[plots]'" in message
-    assert not (tmp_path / "figures").exists()
 
 
 def test_what_is_refused(command, shipped, tmp_path):

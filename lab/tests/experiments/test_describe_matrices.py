@@ -86,12 +86,6 @@ def test_numbers_are_those_of_the_result_file(written):
     assert "space" not in walker["card"]["recipe"]["family"]["options"]
 
 
-def test_figures_are_there(written):
-    for name in ("walker", "cart"):
-        figure = (written / "docs" / "figures" / f"matrix-{name}.png").read_bytes()
-        assert figure.startswith(b"\x89PNG")
-
-
 def test_a_page_that_is_out_of_date_is_noticed(written):
     script("--check", "--out", written)
     page = written / "docs" / "research" / "data" / "walker.md"

@@ -4,7 +4,6 @@ import numpy as np
 import pytest
 import scipy
 
-from experiment import mean_and_interval
 from generalists import comparison
 from generalists.comparison import OURS, Comparison, Estimate
 from generalists.figure import coverage_figure, limits
@@ -47,16 +46,6 @@ def compared(**data):
 
 
 BOTH = compared(first=FIRST, second=SECOND)
-
-
-def test_an_estimate_is_that_of_students_t():
-    values = [0.5, 0.6, 0.9]
-    low, high = scipy.stats.t.interval(0.95, 2, np.mean(values), scipy.stats.sem(values))
-    found = Estimate(*mean_and_interval(values))
-    assert (found.mean - found.half_width, found.mean + found.half_width) == pytest.approx(
-        (low, high)
-    )
-    assert str(Estimate(*mean_and_interval([0.5]))) == "50.0"
 
 
 def test_the_lead_is_over_the_best_baseline_at_that_mark():

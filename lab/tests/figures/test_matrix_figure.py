@@ -132,20 +132,6 @@ def test_lines_where_there_are_no_maps(name):
             assert panel.get_xlabel() == f"{main.name}{scale}"
 
 
-def test_curves_of_the_difference():
-    figure, found = drawn(CUBE)
-    parts = list(panels(figure, "Return minus"))
-    for panel, curve in zip(parts, found.gap.curves, strict=True):
-        assert panel.get_xlabel() == f"{curve.name}: source - target"
-        for label, values in (
-            ("as it is (f + h)", curve.relative),
-            ("equal policies (h)", curve.interaction),
-            ("a mountain's h, fitted", curve.mountain),
-        ):
-            wanted = np.column_stack([curve.differences, values])
-            assert np.allclose(line(panel, label), wanted)
-
-
 def test_run_variance():
     figure, found = drawn(CUBE)
     panel = titled(figure, "Run to run")

@@ -7,7 +7,6 @@ import numpy as np
 import pytest
 
 from sdmbtl import ContextSpace, Interval
-from sdmbtl_lab.benchmarks.synthetic import SyntheticProblem
 from sdmbtl_lab.matrices import TransferDataset, TransferMatrices
 from sdmbtl_lab.matrices.anatomy import anatomy
 
@@ -161,14 +160,6 @@ def test_one_sided_slopes():
     assert higher_is_better.gap.right[0] == pytest.approx(0, abs=1e-12)
 
 
-@pytest.mark.parametrize("h", ["l1", "non-distance"])
-def test_the_papers_data(h):
-    configuration = SyntheticProblem(3, "constant", "linear", h, noise=5.0)
-    found = described(configuration.space, configuration.matrix(0))
-    assert (found.detection.structure == "mountain") == (h == "l1")
-    assert found.difficulty.linear_r2 > 0.9
-
-
 # -- run-to-run variance --------------------------------------------------------------------------
 
 
@@ -249,16 +240,3 @@ def test_a_single_context():
     assert found.detection.structure == "none"
     assert found.few_policies.oracle.tolist() == [0.5]
     json.dumps(found.to_dict(), allow_nan=False)
-
-
-@pytest.mark.parametrize("space", [GRID, LISTED, LINE], ids=["grid", "list", "line"])
-def test_json_data(space):
-    n = len(space)
-    found = described(space, noise(space, seeds=2), multi_task={3: np.ones((2, n))})
-    data = json.loads(json.dumps(found.to_dict(), allow_nan=False))
-    assert data["name"] == "made up"
-    assert data["quality"]["values"] == found.quality.values.tolist()
-    assert data["gap"]["curves"][0]["name"] == space.names[0]
-    assert data["few_policies"]["multi_task"] == {"3": found.few_policies.multi_task[3]}
-    assert data["detection"]["structure"] == found.detection.structure
-    assert data["size"]["contexts"] == n

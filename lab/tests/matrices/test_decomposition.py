@@ -6,7 +6,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 
-from sdmbtl.errors import MatrixError
 from sdmbtl_lab.matrices.decomposition import Decomposition, SobolHoeffding
 
 NUMBERS = st.floats(-1e3, 1e3)
@@ -72,39 +71,9 @@ class TestSobolHoeffding:
         variance = sum(grid.var() for grid in grids)
         assert variance == pytest.approx(matrix.var(), rel=1e-9, abs=1e-9)
 
-    @given(MATRICES)
-    def test_variance_shares(self, matrix):
-        shares = SobolHoeffding.of(matrix).variance_shares()
-        assert list(shares) == ["source", "target", "interaction"]
-        assert all(share >= 0.0 for share in shares.values())
-        if matrix.var() > 1e-6:
-            assert sum(shares.values()) == pytest.approx(1.0)
-            by_source = matrix.mean(axis=1).var() / matrix.var()
-            by_target = matrix.mean(axis=0).var() / matrix.var()
-            assert shares["source"] == pytest.approx(by_source, abs=1e-9)
-            assert shares["target"] == pytest.approx(by_target, abs=1e-9)
-
     def test_sources_need_not_be_targets(self):
         parts = SobolHoeffding.of([[1.0, 2.0, 6.0]])
         assert parts.mean == 3.0
         assert parts.source_effect.tolist() == [0.0]
         assert parts.target_effect.tolist() == [-2.0, -1.0, 3.0]
         assert parts.interaction.tolist() == [[0.0, 0.0, 0.0]]
-
-
-class TestErrors:
-    @pytest.mark.parametrize("of", [Decomposition.of, SobolHoeffding.of])
-    @pytest.mark.parametrize("shape", [(3,), (2, 2, 2), (0, 0), (0, 3)])
-    def test_no_matrix(self, of, shape):
-        with pytest.raises(MatrixError, match="matrix"):
-            of(np.zeros(shape))
-
-    @pytest.mark.parametrize("of", [Decomposition.of, SobolHoeffding.of])
-    @pytest.mark.parametrize("bad", [np.nan, np.inf])
-    def test_holes(self, of, bad):
-        with pytest.raises(MatrixError, match="finite returns"):
-            of([[1.0, bad], [0.0, 1.0]])
-
-    def test_not_square(self):
-        with pytest.raises(MatrixError, match="sources must be the targets"):
-            Decomposition.of(np.zeros((2, 3)))

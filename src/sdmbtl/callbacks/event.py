@@ -1,17 +1,18 @@
-"""Events of a study, which callbacks are called with."""
+"""Events of a study, and the callbacks that are called with them."""
 
 from __future__ import annotations
 
+import logging
 import math
-import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import AbstractContextManager, ExitStack, contextmanager
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Literal
+from functools import partial
+from typing import Any, Literal
 
 from sdmbtl.selectors import Trial
 
-if TYPE_CHECKING:
-    from sdmbtl.training import Report
+logger = logging.getLogger("sdmbtl")
 
 Stage = Literal[
     "asked",
@@ -63,39 +64,47 @@ class Event:
     metrics: Mapping[str, float] = field(default_factory=dict)
     warning: str | None = None
 
-    @classmethod
-    def of(cls, report: Report, trial: Trial, steps_per_second: float, policies: int) -> Event:
-        """Make the event of a trainer's report on a training run."""
-        done = (report.steps, report.total_steps, report.mean_return)
-        more = (report.evaluations, report.metrics)
-        return cls(report.stage, trial, *done, steps_per_second, policies, *more)
-
-    @property
-    def seconds_left(self) -> float | None:
-        """Seconds that the steps to come take at this pace; None if that is not known."""
-        if not self.steps_per_second > 0:
-            return None
-        return (self.total_steps - self.steps) / self.steps_per_second
-
 
 #: Called with each event. One that is a context manager is entered and left with the run.
 Callback = Callable[[Event], None]
 
 
-@dataclass
-class Pace:
-    """Steps per second of one training run, counted from its first report.
+@contextmanager
+def one_callback(callbacks: Iterable[Callback]) -> Iterator[Callback]:
+    """Yield a callback that calls each of several; those that are context managers are entered.
 
-    What comes before that, a compilation or what an earlier process has done, does not count.
+    An error of one is logged, the first time as a warning with its traceback, and the run
+    continues: a tracking server that is out of reach must not cost a policy. What is not an
+    `Exception`, such as `KeyboardInterrupt`, ends the run.
     """
+    each, faulty = list[Any](callbacks), set[int]()
 
-    _first: tuple[int, float] | None = None
+    def tell(event: Event) -> None:
+        for number, callback in enumerate(each):
+            try:
+                callback(event)
+            except Exception:
+                level = logging.DEBUG if number in faulty else logging.WARNING
+                faulty.add(number)
+                logger.log(
+                    level,
+                    "The callback %s failed at the stage %r. The run continues; further errors of "
+                    "it are logged at the level DEBUG.",
+                    getattr(callback, "__qualname__", type(callback).__qualname__),
+                    event.stage,
+                    exc_info=True,
+                )
 
-    def steps_per_second(self, steps: int) -> float:
-        """Return the pace at a report of this many steps; NaN at the first one."""
-        now = time.monotonic()
-        if self._first is None:
-            self._first = (steps, now) if steps else None
-            return math.nan
-        done, seconds = steps - self._first[0], now - self._first[1]
-        return done / seconds if done > 0 and seconds > 0 else math.nan
+    with ExitStack() as stack:
+        for callback in each:
+            if isinstance(callback, AbstractContextManager):
+                callback.__enter__()
+                stack.push(partial(_leave, callback))
+        yield tell
+
+
+def _leave(callback: AbstractContextManager[object], *how: object) -> None:
+    try:
+        callback.__exit__(*how)  # type: ignore[arg-type]
+    except Exception:
+        logger.warning("A callback failed at the end of the run.", exc_info=True)

@@ -19,13 +19,7 @@ SOURCE_WIDTH = 34
 
 
 class RunProgress:
-    """Rows of a table for finished policies, and the current activity.
-
-    Args:
-        study: The study that is run.
-        budget: Policies to be finished in all, if known.
-        time_limit: Seconds for this run, if limited.
-    """
+    """Rows of a table for finished policies, and the current activity."""
 
     def __init__(
         self, study: Study, budget: int | None = None, time_limit: float | None = None
@@ -33,7 +27,9 @@ class RunProgress:
         self._study, self._budget, self._time_limit = study, budget, time_limit
         self._done = self._done_before = study.n_finished
         self._performance = study.performance
-        self._earlier_pace = _earlier_pace(study)
+        finished = {t.id for t in study.trials if t.status == "finished"}
+        times = [sum(s.values()) for i, s in study.store.seconds().items() if i in finished]
+        self._earlier_pace = sum(times) / len(finished) if times else None
         self._begun = self._latest = self._policy_begun = self._changed = time.monotonic()
         self._compiling = 0.0  # seconds of compilation, which do not repeat
         # Before anything happens, a run continues with a policy that was interrupted.
@@ -98,8 +94,6 @@ class RunProgress:
                 words += ", continued"
         return _row(str(trial.id), words + more, "–" if parent is None else str(parent))
 
-    # -- the current activity ------------------------------------------------------------------
-
     def current_row(self) -> str:
         """Return the row of the policy in progress, without its activity."""
         if self.event is None:
@@ -137,10 +131,6 @@ class RunProgress:
             return None
         return event.steps / event.total_steps
 
-    def footer(self) -> str:
-        """Say how far the run is, and that it can be stopped."""
-        return f"{self.pace()} · Ctrl-C is safe"
-
     def pace(self) -> str:
         """Say how far the run is, and how fast."""
         number, of = self._done + 1, ""
@@ -156,27 +146,20 @@ class RunProgress:
 
     def seconds_left(self) -> float | None:
         """Return the seconds until the budget or the time is used; None if neither is known."""
-        now, limits = time.monotonic(), []
-        if self._time_limit is not None:
-            limits.append(self._begun + self._time_limit - now)
+        now, event, trained = time.monotonic(), self.event, self._done - self._done_before
+        limits = [] if self._time_limit is None else [self._begun + self._time_limit - now]
         if self._budget is not None:
-            to_come = self._seconds_for(self._budget - self._done, now)
-            limits += [] if to_come is None else [to_come]
+            own, pace, policies = None, self._earlier_pace, self._budget - self._done
+            if event is not None and event.steps_per_second > 0:  # of the steps to come
+                own = (event.total_steps - event.steps) / event.steps_per_second
+            if trained:
+                pace = (self._latest - self._begun - self._compiling) / trained
+            if pace is not None:  # by the policies before
+                limits.append(max(self._latest + pace * policies - now, own or 0.0))
+            elif event is not None and own is not None:  # the first, by its own pace
+                rounds_after = max(policies / event.policies - 1, 0.0)
+                limits.append(own + rounds_after * (now - self._policy_begun + own))
         return max(min(limits), 0.0) if limits else None
-
-    def _seconds_for(self, policies: int, now: float) -> float | None:
-        """Estimate by the pace of the policies before; for the first by its own."""
-        event, trained = self.event, self._done - self._done_before
-        own = None if event is None else event.seconds_left
-        pace = self._earlier_pace
-        if trained:
-            pace = (self._latest - self._begun - self._compiling) / trained
-        if pace is not None:
-            return max(self._latest + pace * policies - now, own or 0.0)
-        if event is None or own is None:
-            return None
-        rounds_after = policies / event.policies - 1
-        return own + max(rounds_after, 0.0) * (now - self._policy_begun + own)
 
 
 def _row(number: str, source: str, parent: str) -> str:
@@ -184,10 +167,3 @@ def _row(number: str, source: str, parent: str) -> str:
     if len(source) > SOURCE_WIDTH:
         source = f"{source[: SOURCE_WIDTH - 1]}…"
     return f"{number:>3}  {printable(source):<{SOURCE_WIDTH}}  {parent:>4}"
-
-
-def _earlier_pace(study: Study) -> float | None:
-    """Return the mean seconds for a policy in earlier runs."""
-    finished = {t.id for t in study.trials if t.status == "finished"}
-    times = [sum(s.values()) for i, s in study.store.seconds().items() if i in finished]
-    return sum(times) / len(finished) if times else None

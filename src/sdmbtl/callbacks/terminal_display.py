@@ -19,12 +19,7 @@ BAR_WIDTH = 6
 
 
 class TerminalDisplay:
-    """Shows a line for each policy, and the current activity below, drawn four times a second.
-
-    Args:
-        progress: The progress of the run.
-        console: The terminal.
-    """
+    """Shows a line for each policy, and the current activity below, drawn four times a second."""
 
     def __init__(self, progress: RunProgress, console: Console) -> None:
         self._progress, self._console = progress, console
@@ -54,4 +49,4 @@ class TerminalDisplay:
         row.append(progress.activity())
         reason = Text(progress.why(), style="dim")
         why = [Padding(reason, (0, 0, 0, 5))] if progress.event else []
-        return Group(row, *why, Text(f"\n {progress.footer()}", style="dim"))
+        return Group(row, *why, Text(f"\n {progress.pace()} · Ctrl-C is safe", style="dim"))

@@ -12,7 +12,6 @@ from collections.abc import Iterable, Mapping
 from dataclasses import asdict
 from importlib import import_module
 from itertools import accumulate
-from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
@@ -22,7 +21,6 @@ from sdmbtl.errors import MissingPackageError, StudyError
 
 if TYPE_CHECKING:
     from sdmbtl.callbacks.event import Event
-    from sdmbtl.selectors import Trial
     from sdmbtl.studies import Study
 
 #: Seconds after which scalars are on disk, for a TensorBoard that watches.
@@ -39,9 +37,6 @@ class Tracker(ABC):
     contexts, "train/steps_per_second" and the other metrics of the trainer, such as
     "train/mean_return". In the group "study", "study/mean_best_return" and, where the range of
     returns is known, "study/coverage" over the steps of all policies.
-
-    Args:
-        study: The study that is run.
     """
 
     def __init__(self, study: Study) -> None:
@@ -50,7 +45,7 @@ class Tracker(ABC):
 
     @abstractmethod
     def _write(self, name: str, step: int, scalars: Mapping[str, float]) -> None:
-        """Write scalars of a group at a step; some may be NaN."""
+        """Write scalars of a group at a step."""
 
     def _end(self, name: str) -> None:  # noqa: B027 - not every tracker closes groups
         """Take note that nothing more of a group comes."""
@@ -68,15 +63,18 @@ class Tracker(ABC):
 
     def __call__(self, event: Event) -> None:
         """Write the scalars of an event."""
-        name = _run_name(event.trial)
+        run = event.trial.run
+        attempt = 0 if run is None else run.attempt
+        name = f"policy-{event.trial.id:04d}" + (f"-attempt-{attempt}" if attempt else "")
         if event.stage in ("continued", "training") and event.policies == 1:
             self._begun.add(name)
             self._write_evaluations(name, event.evaluations)
             metrics = {**event.metrics, "steps_per_second": event.steps_per_second}
-            self._write(name, event.steps, {f"train/{k}": v for k, v in metrics.items()})
+            known = {f"train/{k}": v for k, v in metrics.items() if not math.isnan(v)}
+            self._write(name, event.steps, known)
         elif event.stage == "trained":
-            if name not in self._begun and event.trial.run is not None:  # one of a batch
-                self._write_evaluations(name, event.trial.run.curve)
+            if name not in self._begun and run is not None:  # one of a batch
+                self._write_evaluations(name, run.curve)
             self._begun.discard(name)
             self._end(name)
         elif event.stage == "finished":
@@ -91,7 +89,8 @@ class Tracker(ABC):
 
     def _write_evaluations(self, name: str, evaluations: Iterable[tuple[int, float]]) -> None:
         for steps, mean_return in evaluations:
-            self._write(name, steps, {"eval/mean_return": mean_return})
+            if not math.isnan(mean_return):
+                self._write(name, steps, {"eval/mean_return": mean_return})
 
     def _write_study(self, steps: int, performance: float) -> None:
         coverage = self._study.share(performance)
@@ -102,23 +101,15 @@ class Tracker(ABC):
 
 
 class TensorBoardWriter(Tracker):
-    """Scalars for TensorBoard, one of its runs for each group.
+    """Scalars for TensorBoard in the study's directory, one of its runs for each group.
 
     A resumed run continues in the same directory; scalars of an interrupted training run are
     replaced.
-
-    Args:
-        study: The study that is run.
-        directory: Directory of TensorBoard; "tensorboard" in the study if left out.
-
-    Raises:
-        MissingPackageError: If tensorboard is not installed.
-        StudyError: If the directory is a file.
     """
 
-    def __init__(self, study: Study, directory: str | Path | None = None) -> None:
+    def __init__(self, study: Study) -> None:
         super().__init__(study)
-        self._directory = study.path / "tensorboard" if directory is None else Path(directory)
+        self._directory = study.path / "tensorboard"
         if self._directory.exists() and not self._directory.is_dir():
             raise StudyError(
                 "TensorBoard needs a directory to write to. Got the file "
@@ -132,22 +123,17 @@ class TensorBoardWriter(Tracker):
             self._runs.pop(name).close()
 
     def _write(self, name: str, step: int, scalars: Mapping[str, float]) -> None:
-        """Write those scalars that are numbers; an earlier process's file of the run is void."""
+        """Write scalars; an earlier process's file of the run is void."""
         from tensorboard.compat.proto.event_pb2 import Event, SessionLog
         from tensorboard.compat.proto.summary_pb2 import Summary
 
         if name not in self._runs:
             writer = _import("tensorboard.summary.writer.event_file_writer", "tensorboard")
             folder = str(self._directory / name)
-            file = writer.EventFileWriter(folder, flush_secs=FLUSH_EVERY)
+            self._runs[name] = writer.EventFileWriter(folder, flush_secs=FLUSH_EVERY)
             start = SessionLog(status=SessionLog.START)
-            file.add_event(Event(wall_time=time.time(), step=0, session_log=start))
-            self._runs[name] = file
-        values = [
-            Summary.Value(tag=tag, simple_value=value)
-            for tag, value in scalars.items()
-            if not math.isnan(value)
-        ]
+            self._runs[name].add_event(Event(wall_time=time.time(), step=0, session_log=start))
+        values = [Summary.Value(tag=tag, simple_value=value) for tag, value in scalars.items()]
         event = Event(wall_time=time.time(), step=step, summary=Summary(value=values))
         self._runs[name].add_event(event)
 
@@ -181,8 +167,7 @@ class WandbWriter(Tracker):
         """Log the scalars over the steps of their group."""
         if self._run is not None:
             self._run.define_metric(f"{name}/*", step_metric=f"{name}/steps")
-            numbers = {f"{name}/{tag}": value for tag, value in _numbers(name, scalars)}
-            self._run.log({f"{name}/steps": step, **numbers})
+            self._run.log({f"{name}/steps": step, **_with_group(name, scalars)})
 
 
 class MlflowWriter(Tracker):
@@ -212,8 +197,8 @@ class MlflowWriter(Tracker):
 
     def _write(self, name: str, step: int, scalars: Mapping[str, float]) -> None:
         """Log a metric for each scalar."""
-        for tag, value in _numbers(name, scalars):
-            self._client.log_metric(self._run, f"{name}/{tag}", value, step=step)
+        for tag, value in _with_group(name, scalars).items():
+            self._client.log_metric(self._run, tag, value, step=step)
 
 
 #: Trackers by name.
@@ -225,22 +210,16 @@ TRACKERS: dict[str, type[TensorBoardWriter | WandbWriter | MlflowWriter]] = {
 
 
 def make_trackers(study: Study, names: Iterable[str]) -> list[Tracker]:
-    """Make trackers by their names.
-
-    Raises:
-        StudyError: If there is none of such a name.
-        MissingPackageError: If its package is not installed.
-    """
+    """Make trackers by their names."""
     chosen = list(dict.fromkeys(names))
     for name in chosen:
         known_name("log", name, TRACKERS, error=StudyError)
     return [TRACKERS[name](study) for name in chosen]
 
 
-def _numbers(name: str, scalars: Mapping[str, float]) -> list[tuple[str, float]]:
-    """Return the scalars that are numbers, without the group in their names."""
-    short = {tag.removeprefix(f"{name}/"): value for tag, value in scalars.items()}
-    return [(tag, value) for tag, value in short.items() if not math.isnan(value)]
+def _with_group(name: str, scalars: Mapping[str, float]) -> dict[str, float]:
+    """Begin the names of scalars with their group, once."""
+    return {f"{name}/{tag.removeprefix(f'{name}/')}": value for tag, value in scalars.items()}
 
 
 def _identity(study: Study) -> str:
@@ -257,8 +236,3 @@ def _import(module: str, package: str) -> Any:
             f"--log {package} needs {package}, which is not installed. Install it with: "
             f"pip install 'sdmbtl[{package}]'"
         ) from error
-
-
-def _run_name(trial: Trial) -> str:
-    attempt = 0 if trial.run is None else trial.run.attempt
-    return f"policy-{trial.id:04d}" + (f"-attempt-{attempt}" if attempt else "")

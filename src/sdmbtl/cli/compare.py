@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from pathlib import Path
 
 import typer
@@ -44,6 +45,12 @@ def compare(
     marks = comparison.marks
     table = plain_table("method", "studies", *(f"{mark:,.0f} {comparison.unit}" for mark in marks))
     for m in comparison.methods:
-        table.add_row(m.name, str(len(m.curves)), *(str(m.at(mark)) for mark in marks))
+        table.add_row(m.name, str(len(m.curves)), *(_estimate(*m.at(mark)) for mark in marks))
     PlainConsole().print(table)
     print_lines("", *comparison.verdicts())
+
+
+def _estimate(mean: float, half_width: float) -> str:
+    if math.isnan(mean):
+        return "–"
+    return f"{mean:.4g}" + ("" if math.isnan(half_width) else f" ± {half_width:.3g}")

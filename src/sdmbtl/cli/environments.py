@@ -17,15 +17,6 @@ from sdmbtl.errors import TrainerError
 if TYPE_CHECKING:
     from sdmbtl.environments import EnvironmentFamily
 
-_OTHERS = """\
-any of Gymnasium's
-  sdmbtl run gym:LunarLander-v3 --space FILE.toml --option enable_wind=true
-  [dimensions.NAME] is an argument of the environment, or has the path of an
-  attribute: path = "unwrapped.model.opt.gravity[2]"
-
-your own
-  sdmbtl run module:function --space FILE.toml"""
-
 
 def environments(as_json: JsonOption = False) -> None:
     """List the environment families, their features, spaces and trainers."""
@@ -45,7 +36,7 @@ def environments(as_json: JsonOption = False) -> None:
                 values = f"{d['levels']} values, {d['low']:g} to {d['high']:g}"
                 say(f"    {dimension}: {values}{' (log)' if d['scale'] == 'log' else ''}")
         say()
-    say(_OTHERS)
+    say("With --space FILE.toml also gym:NAME of Gymnasium, or your own module:function.")
 
 
 def _describe_family(family: EnvironmentFamily) -> dict[str, Any]:

@@ -127,9 +127,8 @@ def baseline(
         study = Study.open(path, trust=trust)
         made = study.baseline(knowledge, progress=StepProgress(signals, quiet=as_json))
     if as_json:
-        levels = {"coverage": made.mean_return, "study_coverage": made.study_return}
-        shares = {name: study.share(level) for name, level in levels.items()}
-        print_json({"path": str(path), **shares, **asdict(made)})
+        own, ours = study.share(made.mean_return), study.share(made.study_return)
+        print_json({"path": str(path), "coverage": own, "study_coverage": ours, **asdict(made)})
         return
     print_lines(f"✓ {baseline_line(study.snapshot(), made)}", hanging=2)
 
@@ -159,6 +158,5 @@ class StepProgress:
         if report.stage == "compiling":
             note("compiling (once, 5–30 s)")
             return
-        word = "continues at " if report.stage == "continued" else ""
-        done = f"{word}{report.steps:,} of {report.total_steps:,} steps"
+        done = f"{report.steps:,} of {report.total_steps:,} steps"
         note(f"{done} · return {figure(report.mean_return)} · {clock(now - self._begun)} elapsed")

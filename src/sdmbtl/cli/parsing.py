@@ -22,11 +22,7 @@ _SECONDS = {"s": 1, "m": 60, "h": 3600, "d": 86400}
 
 
 def parse_seconds(text: str, option: str) -> float:
-    """Return the seconds of "90", "90s", "30m", "2h" or "1h30m".
-
-    Raises:
-        ArgumentError: If the text is not a time.
-    """
+    """Return the seconds of "90", "90s", "30m", "2h" or "1h30m"."""
     written = text.strip().lower()
     written += "s" if re.fullmatch(r"\d+(\.\d+)?", written, re.ASCII) else ""
     found = math.nan
@@ -42,11 +38,7 @@ def parse_seconds(text: str, option: str) -> float:
 
 
 def parse_settings(given: Iterable[str] | None, option: str) -> dict[str, Any]:
-    """Return settings from KEY=VALUE texts; a value is JSON, or a text if it is not.
-
-    Raises:
-        ArgumentError: If a text has no key, or a key is given twice.
-    """
+    """Return settings from KEY=VALUE texts; a value is JSON, or a text if it is not."""
     found: dict[str, Any] = {}
     for text in given or ():
         key, equals, value = text.partition("=")
@@ -63,11 +55,7 @@ def parse_settings(given: Iterable[str] | None, option: str) -> dict[str, Any]:
 
 
 def parse_context(given: Iterable[str]) -> dict[str, Any]:
-    """Return a context from JSON objects or KEY=VALUE texts, one or several in each argument.
-
-    Raises:
-        ArgumentError: If an argument is neither.
-    """
+    """Return a context from JSON objects or KEY=VALUE texts, one or several in each argument."""
     found: dict[str, Any] = {}
     for text in given:
         if text.lstrip().startswith("{"):
@@ -84,11 +72,8 @@ def parse_context(given: Iterable[str]) -> dict[str, Any]:
 def complete_context(given: Iterable[str], found: Portfolio, *, trust: bool) -> dict[str, Any]:
     """Return the context of --context; a dimension that is left out has its usual value.
 
-    That is the environment's own. Of environments that are not known here, or whose usual values
-    are outside of the space, it is the middle of the space. A note states it.
-
-    Raises:
-        ArgumentError: If an argument is not usable.
+    Where that of the environment is not known, or is outside of the space, it is the middle of the
+    space. A note states it.
     """
     parsed, space = parse_context(given), found.space
     usual, where = space.middle(), "in the middle of the space"
@@ -115,11 +100,7 @@ def match_shown_target(given: dict[str, Any], space: ContextSpace) -> dict[str, 
 
 
 def parse_text(text: str, what: str) -> Any:
-    """Return the value of a JSON text.
-
-    Raises:
-        ArgumentError: If it is none.
-    """
+    """Return the value of a JSON text."""
     try:
         return parse_json(text, what)
     except ValueError as error:

@@ -60,11 +60,6 @@ def play(
     if policy is None:
         whole = [m.id for m in found if m.policy and is_whole(found.space, m.source)]
         policy = list(dict.fromkeys([*whole[-1:], found.choose(where).policy]))
-    if found.family is None:
-        raise ArgumentError(
-            f"The policies in {str(path)!r} have no environment that could be filmed: they were "
-            "trained elsewhere. 'sdmbtl play' needs a study of 'sdmbtl run'."
-        )
     family = found.make_family("--trust.", trust=trust)
     titles = {n: f"policy {n}, trained on {found.trained_on(n)}" for n in policy}
     returns: dict[int, float] = {}

@@ -88,13 +88,12 @@ def print_result(snapshot: StudySnapshot, stopped: str) -> None:
     """Print the result of a run, and commands that use it."""
     from sdmbtl.studies.describe import gap_lines, level_lines, outlook_lines, problem_lines
 
-    first, *levels = level_lines(snapshot)
-    gaps, outlook = gap_lines(snapshot), outlook_lines(snapshot)
-    lines = [f"✓ {first}", *(f"  {line}" for line in levels)]
-    lines += [f"{'  ' if number else '! '}{line}" for number, line in enumerate(gaps)]
-    lines += [
-        *(f"  {line}" for line in outlook),
-        *(f"! {line}" for line in problem_lines(snapshot)),
+    marked = [("✓ ", "  ", level_lines), ("! ", "  ", gap_lines)]
+    marked += [("  ", "  ", outlook_lines), ("! ", "! ", problem_lines)]
+    lines = [
+        f"{later if number else first}{line}"
+        for first, later, describe in marked
+        for number, line in enumerate(describe(snapshot))
     ]
     if snapshot.stop_rules.get("budget") != len(snapshot.finished):
         lines.append(f"  Stopped: {stopped}.")

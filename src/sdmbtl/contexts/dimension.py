@@ -7,23 +7,15 @@ coordinates, so a mass in grams and a friction between 0.1 and 0.2 weigh the sam
 
 from __future__ import annotations
 
-import math
 from abc import ABC, abstractmethod
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from sdmbtl.checks import (
-    MAX_COUNT,
-    check_bool,
-    check_float,
-    check_int,
-    known_name,
-    short_text,
-)
+from sdmbtl.checks import MAX_COUNT, check_bool, check_float, check_int, known_name, short_text
 from sdmbtl.errors import ContextError
 
 Scale = Literal["steps", "linear", "log"]
@@ -74,7 +66,7 @@ class Dimension(ABC):
 
     @abstractmethod
     def at_shares(self, shares: NDArray[np.float64]) -> NDArray[np.float64]:
-        """Values at these shares, 0 <= share < 1, of the range; for values given, one of them."""
+        """Return values at these shares, 0 <= share < 1, of the range; of levels, one of them."""
 
     @abstractmethod
     def to_dict(self) -> dict[str, Any]:
@@ -82,7 +74,7 @@ class Dimension(ABC):
 
     def read(self, value: Any) -> float:
         """Turn a value of a context into a number; values that do not exist are refused."""
-        return as_number(value)
+        return check_float("value", value, error=ContextError)
 
     def show(self, value: float) -> Any:
         """Turn the number of a value back into the value."""
@@ -132,10 +124,6 @@ class Levels(Dimension):
         discrete: True if values in between do not exist, as for a number of lanes: nothing is then
             trained on them. If left out, only true and false are discrete.
         unit: Unit of measurement, such as "kg".
-
-    Raises:
-        ContextError: If values are missing, repeated, not finite or not numbers, or true and false
-            are to have something between them.
     """
 
     scales = ("steps", "linear", "log")
@@ -148,13 +136,13 @@ class Levels(Dimension):
         discrete: bool | None = None,
         unit: str | None = None,
     ) -> None:
-        listed = list(values) if isinstance(values, Iterator) else values
+        listed = list(values)
         self.values = _numbers(listed)
         truths = any(isinstance(value, bool | np.bool_) for value in listed)
-        self.discrete = truths
-        if discrete is not None:
-            self.discrete = check_bool("discrete", discrete, error=ContextError)
-        if truths and not self.discrete:
+        if discrete is None:
+            discrete = truths
+        self.discrete = check_bool("discrete", discrete, error=ContextError)
+        if truths and not discrete:
             raise ContextError("There is nothing between true and false. Leave 'discrete' out.")
         knots, counts = np.unique(self.values, return_counts=True)
         if counts.max() > 1:
@@ -168,8 +156,8 @@ class Levels(Dimension):
     def read(self, value: Any) -> float:
         """Turn a value of a context into a number; nothing lies between discrete values."""
         if not self.discrete:
-            return as_number(value)
-        number = float(value) if isinstance(value, bool | np.bool_) else as_number(value)
+            return super().read(value)
+        number = super().read(int(value) if isinstance(value, bool) else value)
         apart = np.abs(self.knots - number)
         if self.low < number < self.high and apart.min() > 1e-9 * (self.high - self.low):
             raise ContextError(
@@ -178,7 +166,7 @@ class Levels(Dimension):
         return number
 
     def at_shares(self, shares: NDArray[np.float64]) -> NDArray[np.float64]:
-        """One of the values for each share."""
+        """Return one of the values for each share."""
         return self.knots[(shares * len(self.knots)).astype(np.intp)]
 
     def to_dict(self) -> dict[str, Any]:
@@ -249,9 +237,6 @@ class Interval(Dimension):
         high: Upper bound.
         scale: "linear" or "log".
         unit: Unit of measurement, such as "kg".
-
-    Raises:
-        ContextError: If the bounds are not finite, not ordered, or not positive on a log scale.
     """
 
     #: An interval has no grid; the paper's slope of 0.01 per step is read as 10 steps.
@@ -269,7 +254,7 @@ class Interval(Dimension):
         super().__init__(np.unique(bounds), scale, unit)
 
     def at_shares(self, shares: NDArray[np.float64]) -> NDArray[np.float64]:
-        """The value at each share of the interval."""
+        """Return the value at each share of the interval."""
         return self.from_unit(shares)
 
     def to_dict(self) -> dict[str, Any]:
@@ -309,10 +294,7 @@ class Range:
         check_float("low", self.low, error=ContextError)
         check_float("high", self.high, error=ContextError)
         check_int("levels", self.levels, low=1, high=MAX_COUNT, error=ContextError)
-        if self.scale not in Dimension.scales:
-            raise ContextError(
-                f"The 'scale' of a range must be 'linear' or 'log'. Got {self.scale!r} instead."
-            )
+        known_name("scale", self.scale, Dimension.scales, error=ContextError)
         if self.low > self.high or (self.low == self.high and self.levels > 1):
             raise ContextError(
                 f"A range of {self.levels} levels needs low < high. "
@@ -325,19 +307,13 @@ class Range:
     def values(self) -> tuple[float, ...]:
         """The values, ascending; both ends exactly as given."""
         low, high = float(self.low), float(self.high)
-        if self.levels == 1:
-            middle = math.sqrt(low) * math.sqrt(high) if self.scale == "log" else (low + high) / 2
-            return (middle if low < high else low,)
+        if low == high:
+            return (low,)
         spaced = np.geomspace if self.scale == "log" else np.linspace
         with np.errstate(all="ignore"):  # values that are not finite are refused with a sentence
-            points = spaced(low, high, self.levels)
+            points = spaced(low, high, 3 if self.levels == 1 else self.levels)
         inner = [float(f"{v:.{DIGITS}g}") for v in points[1:-1]]
-        return (low, *inner, high)
-
-    @property
-    def dimension(self) -> Levels:
-        """The values as a dimension of a context space."""
-        return Levels(self.values, scale=self.scale, unit=self.unit)
+        return tuple(inner) if self.levels == 1 else (low, *inner, high)
 
 
 def as_dimension(name: str, given: object) -> Dimension:
@@ -351,60 +327,43 @@ def as_dimension(name: str, given: object) -> Dimension:
             f"Interval(low, high). Got {given!r} instead."
         )
     try:
-        return dimension_of(list(given))
+        return dimension_from_dict({"values": list(given)})
     except ContextError as error:
         raise ContextError(f"Dimension {name!r}: {error}") from None
 
 
 def dimension_from_dict(data: Mapping[str, Any]) -> Dimension:
-    """Read a dimension back from `Dimension.to_dict`."""
-    unit = data.get("unit")
-    if "values" in data:
-        if all(isinstance(value, str) for value in data["values"]):
-            return Categories(data["values"])
-        discrete = data.get("discrete", False)
-        return Levels(data["values"], data["scale"], discrete=discrete, unit=unit)
-    return Interval(data["low"], data["high"], scale=data["scale"], unit=unit)
+    """Make a dimension of 'values', of 'low' and 'high', or of these and 'levels'.
 
-
-def dimension_of(
-    values: list[Any], scale: Any = None, discrete: Any = None, unit: Any = None
-) -> Levels:
-    """Make the dimension of a list: texts are categories, which have no scale and no unit."""
+    Reads what `Dimension.to_dict` returns. Values that are texts are categories.
+    """
+    scale, discrete, unit = (data.get(key) for key in ("scale", "discrete", "unit"))
+    if "values" not in data and "levels" not in data:
+        return Interval(data["low"], data["high"], scale or "linear", unit=unit)
+    if "levels" in data:
+        values: Any = Range(data["low"], data["high"], data["levels"], scale or "linear").values
+        return Levels(values, scale or "linear", discrete=discrete, unit=unit)
+    values = data["values"]
     if not values or not all(isinstance(value, str) for value in values):
-        return Levels(values, "steps" if scale is None else scale, discrete=discrete, unit=unit)
+        return Levels(values, scale or "steps", discrete=discrete, unit=unit)
     if scale is not None or unit is not None:
         raise ContextError("Categories have no 'scale' and no 'unit'. Leave them out.")
     return Categories(values)
 
 
-def as_number(value: Any) -> float:
-    """Turn a number of any kind into a float; texts and truth values are none."""
-    if isinstance(value, str | bytes | bool | np.bool_):
-        raise TypeError(f"{value!r} is not a number")
-    return float(value)
-
-
-def _numbers(values: Iterable[float]) -> NDArray[np.float64]:
-    """Check a list of finite numbers; (n,)."""
-    try:
-        listed = [float(v) if isinstance(v, bool | np.bool_) else as_number(v) for v in values]
-    except (TypeError, ValueError, OverflowError):
-        raise ContextError(
-            f"Values of a dimension must be numbers. Got {short_text(values)} instead. "
-            "A list of texts only has categories."
-        ) from None
-    if not listed:
+def _numbers(values: Iterable[Any]) -> NDArray[np.float64]:
+    """(n,) finite numbers; true and false are 1 and 0."""
+    numbers = [
+        float(v) if isinstance(v, bool) else check_float("value", v, error=ContextError)
+        for v in values
+    ]
+    if not numbers:
         raise ContextError("A dimension needs at least one value. Got an empty list instead.")
-    array = np.array(listed)
-    if not np.all(np.isfinite(array)):
-        bad = array[~np.isfinite(array)][0]
-        raise ContextError(f"Values of a dimension must be finite. Got {bad} instead.")
-    return array
+    return np.array(numbers)
 
 
 def _listed(values: NDArray[np.float64]) -> str:
-    """The values, or the first and the last of many."""
+    """Show the values, or the first and the last of many."""
     some = values if len(values) <= 4 else values[[0, -1]]
     return (", " if len(values) <= 4 else ", …, ").join(f"{v:g}" for v in some)
 

@@ -59,18 +59,15 @@ def bounds_of(space: ContextSpace, source: Source) -> dict[str, tuple[Any, ...]]
         low, high = unit_box(space, source)
     found: dict[str, tuple[Any, ...]] = {}
     for place, (name, dimension) in enumerate(space.dimensions.items()):
-        if source.is_point:
-            found[name] = (source.center[place],) * 2
-        else:
-            ends = np.array([low[place], high[place]])
-            found[name] = tuple(dimension.from_unit(ends).tolist())
+        ends = np.array([low[place], high[place]])
+        values = np.array([source.center[place]]) if source.is_point else dimension.from_unit(ends)
         if dimension.discrete:
             units = dimension.knot_units
-            inside = (units >= low[place] - EDGE) & (units <= high[place] + EDGE)
-            values = dimension.knots[inside] if inside.any() else np.array(found[name][:1])
-            found[name] = (float(values[0]), float(values[-1]))
-            if isinstance(dimension, Categories):
-                found[name] = tuple(dimension.show(value) for value in values)
+            inside = (units >= ends[0] - EDGE) & (units <= ends[1] + EDGE)
+            values = dimension.knots[inside] if inside.any() else values[:1]
+        found[name] = (float(values[0]), float(values[-1]))
+        if isinstance(dimension, Categories):
+            found[name] = tuple(dimension.show(value) for value in values)
     return found
 
 
@@ -155,14 +152,9 @@ def draw_lowest(
 ) -> NDArray[np.intp]:
     """(n,) positions of low returns, drawn by rank as prioritised level replay does; at most all.
 
-    They are different ones: drawn with replacement, the few lowest would be all there is.
-
-    Args:
-        returns: (M,) returns; the lowest has rank 1.
-        n: Number of positions.
-        rng: Generator of the draw; it also decides among equals.
-        weights: (M,) factors of the probabilities; None for equal ones.
-        temperature: The weight of rank r is proportional to (1 / r) ** (1 / temperature).
+    They are different ones: drawn with replacement, the few lowest would be all there is. The
+    lowest of the (M,) returns has rank 1; the probability of rank r is proportional to its weight
+    times (1 / r) ** (1 / temperature).
     """
     ranks = np.empty(len(returns))
     ranks[np.lexsort((rng.random(len(returns)), returns))] = np.arange(1, len(returns) + 1)
@@ -223,30 +215,19 @@ def _draw_evenly(
     """
     if source.is_point:
         return source.vector[None]
-    if space.draws_targets:
-        return _draw_targets(space, source, n, rng)
-    if space.valid is None:
-        return _fill(space, source, n, rng)
-    drawn = np.vstack([_fill(space, source, n, rng) for _ in range(ROUNDS)])
-    drawn = drawn[space.allows(drawn)][:n]
-    return np.vstack([drawn, _draw_targets(space, source, n - len(drawn), rng)])
-
-
-def _draw_targets(
-    space: ContextSpace, source: Source, n: int, rng: np.random.Generator
-) -> NDArray[np.float64]:
-    """(n, D) targets in a region, each as often as any other, give or take one."""
-    inside = np.flatnonzero(targets_in(space, source))
+    drawn = np.empty((0, space.n_dimensions))
+    if not space.draws_targets:
+        low, high = unit_box(space, source)
+        shares = []
+        for _ in range(1 if space.valid is None else ROUNDS):
+            # A Latin hypercube: in each dimension one context in each of n equal parts.
+            parts = np.column_stack([rng.permutation(n) for _ in low])
+            shares.append((parts + rng.random(parts.shape)) / n)
+        drawn = space.from_unit(low + np.vstack(shares) * (high - low))
+        if space.valid is None:
+            return drawn
+        drawn = drawn[space.allows(drawn)][:n]
+    inside = rng.permutation(np.flatnonzero(targets_in(space, source)))
     # Always n: jobs that differ in their number of contexts cannot be trained together.
-    return np.asarray(space.targets[np.sort(np.resize(rng.permutation(inside), n))])
-
-
-def _fill(
-    space: ContextSpace, source: Source, n: int, rng: np.random.Generator
-) -> NDArray[np.float64]:
-    """(n, D) contexts that fill a region of a box evenly."""
-    low, high = unit_box(space, source)
-    # A Latin hypercube: in each dimension one context in each of n equal parts.
-    parts = np.column_stack([rng.permutation(n) for _ in low])
-    shares = (parts + rng.random(parts.shape)) / n
-    return space.from_unit(low + shares * (high - low))
+    targets = np.sort(np.resize(inside, n - len(drawn)))
+    return np.vstack([drawn, space.targets[targets]])

@@ -5,56 +5,52 @@ from __future__ import annotations
 from typing import Any, get_args
 
 from sdmbtl.contexts.dimension import Scale
-from sdmbtl.contexts.toml import _DENSITY, _PLACE, _VALUES
 from sdmbtl.contexts.weights import KINDS
 
-_NUMBER = {"type": "number"}
-#: Types of the keys of a dimension.
-_TYPES: dict[str, dict[str, Any]] = {
-    "values": {
-        "type": "array",
-        "minItems": 1,
-        "uniqueItems": True,
-        "items": {"type": ["number", "boolean", "string"]},
-        "description": "Values of the dimension.",
-    },
-    "low": {**_NUMBER, "description": "Lowest value of a range."},
-    "high": {**_NUMBER, "description": "Highest value of a range."},
-    "levels": {"type": "integer", "minimum": 1, "description": "Number of values of a range."},
+
+def _key(kind: str, description: str, **more: Any) -> dict[str, Any]:
+    return {"type": kind, "description": description, **more}
+
+
+#: Keys of a dimension.
+_DIMENSION: dict[str, dict[str, Any]] = {
+    "values": _key(
+        "array",
+        "Values of the dimension.",
+        minItems=1,
+        uniqueItems=True,
+        items={"type": ["number", "boolean", "string"]},
+    ),
+    "low": _key("number", "Lowest value of a range."),
+    "high": _key("number", "Highest value of a range."),
+    "levels": _key("integer", "Number of values of a range.", minimum=1),
     "scale": {"enum": list(get_args(Scale)), "description": "Distance between values."},
-    "discrete": {"type": "boolean", "description": "True if nothing lies between the values."},
-    "unit": {"type": "string", "description": "Unit of measurement, such as kg."},
-    "path": {"type": "string", "description": "Argument or attribute of a gym: environment."},
-    "factor": {"type": "boolean", "description": "True if values multiply the usual value."},
-    "density": {
-        "type": "object",
-        "properties": {"kind": {"enum": list(KINDS)}},
-        "required": ["kind"],
-        "description": "How often values occur; see Weights.",
-    },
+    "discrete": _key("boolean", "True if nothing lies between the values."),
+    "unit": _key("string", "Unit of measurement, such as kg."),
+    "path": _key("string", "Argument or attribute of a gym: environment."),
+    "factor": _key("boolean", "True if values multiply the usual value."),
+    "density": _key(
+        "object",
+        "How often values occur; see Weights.",
+        properties={"kind": {"enum": list(KINDS)}},
+        required=["kind"],
+    ),
 }
-#: Types of the keys of the table of targets.
 _TARGETS: dict[str, dict[str, Any]] = {
-    "sample": {
-        "type": "integer",
-        "minimum": 1,
-        "description": "Number of targets, evenly in the box.",
-    },
-    "seed": {"type": "integer", "minimum": 0, "description": "Seed of the sample."},
-    "list": {
-        "type": "array",
-        "items": {"type": "object"},
-        "description": "The targets, each with a value for every dimension, and optionally a "
-        "weight.",
-    },
-    "logged": {
-        "type": "string",
-        "description": "File of logged contexts (.csv or .jsonl), whose frequencies are weights.",
-    },
+    "sample": _key("integer", "Number of targets, evenly in the box.", minimum=1),
+    "seed": _key("integer", "Seed of the sample.", minimum=0),
+    "list": _key(
+        "array",
+        "The targets, each with a value for every dimension, and optionally a weight.",
+        items={"type": "object"},
+    ),
+    "logged": _key(
+        "string", "File of logged contexts (.csv or .jsonl), whose frequencies are weights."
+    ),
 }
 _RETURNS: dict[str, dict[str, Any]] = {
-    "min": {**_NUMBER, "description": "Lowest return of an episode."},
-    "max": {**_NUMBER, "description": "Highest return of an episode."},
+    "min": _key("number", "Lowest return of an episode."),
+    "max": _key("number", "Highest return of an episode."),
 }
 
 
@@ -66,7 +62,7 @@ def space_schema() -> dict[str, Any]:
     """
     dimension = {
         "type": "object",
-        "properties": {key: _TYPES[key] for key in (*_VALUES, *_PLACE, _DENSITY)},
+        "properties": _DIMENSION,
         "additionalProperties": False,
         "anyOf": [{"required": ["values"]}, {"required": ["low", "high"]}],
     }
@@ -92,13 +88,13 @@ def space_schema() -> dict[str, Any]:
                 "properties": _TARGETS,
                 "additionalProperties": False,
             },
-            "valid": {"type": "string", "description": "Expression that valid contexts fulfil."},
-            "splits": {
-                "type": "object",
-                "additionalProperties": {"type": "object"},
-                "description": "Contexts of sdmbtl evaluate --split FILE.",
-            },
-            "run": {"type": "object", "description": "Options of sdmbtl run --config FILE."},
+            "valid": _key("string", "Expression that valid contexts fulfil."),
+            "splits": _key(
+                "object",
+                "Contexts of sdmbtl evaluate --split FILE.",
+                additionalProperties={"type": "object"},
+            ),
+            "run": _key("object", "Options of sdmbtl run --config FILE."),
         },
         "additionalProperties": False,
     }

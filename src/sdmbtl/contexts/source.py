@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from sdmbtl.checks import check_float, check_int, known_name
+from sdmbtl.checks import check_float, check_int
 from sdmbtl.errors import ContextError
 
 
@@ -48,10 +48,7 @@ class Source:
     def __post_init__(self) -> None:
         width = check_float("width", self.width, low=0.0, error=ContextError)
         if width > 1:
-            raise ContextError(
-                "The 'width' of a source is a share of each dimension's range, from 0 (a point) "
-                f"to 1 (the whole space). Got {self.width!r} instead."
-            )
+            raise ContextError(f"'width' is from 0 (a point) to 1 (the whole space). Got {width}.")
         object.__setattr__(self, "width", width)
         for name, low in (("parent", 0), ("steps", 1)):
             if (given := getattr(self, name)) is not None:
@@ -89,24 +86,14 @@ class Source:
 
     def to_dict(self) -> dict[str, Any]:
         """The source as JSON data; what is as usual is left out."""
-        data: dict[str, Any] = {"center": list(self.center)}
-        if not self.is_point:
-            data["width"] = self.width
-        more = {
-            "parent": self.parent,
-            "steps": self.steps,
-            "sees_context": self.sees_context or None,
-        }
-        return data | {name: value for name, value in more.items() if value is not None}
+        set_ = {f.name: getattr(self, f.name) for f in fields(self)[1:]}
+        usual = {f.name: f.default for f in fields(self)}
+        return {"center": list(self.center)} | {n: v for n, v in set_.items() if v != usual[n]}
 
     @classmethod
     def from_dict(cls, data: Mapping[str, Any]) -> Source:
         """Read it back."""
-        names = [field.name for field in fields(cls)]
         try:
-            center = tuple(float(value) for value in data["center"])
+            return cls(**{**data, "center": tuple(float(value) for value in data["center"])})
         except (KeyError, TypeError, ValueError, OverflowError) as error:
-            raise ContextError(f"This does not describe a source: {error!r}.") from None
-        for name in data:
-            known_name("part of a source", name, names, error=ContextError)
-        return cls(**{**data, "center": center})
+            raise ContextError(f"This does not describe a source: {error}.") from None

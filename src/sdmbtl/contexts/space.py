@@ -6,13 +6,13 @@ import copy
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import cached_property
-from typing import Any, Literal
+from typing import Any
 
 import numpy as np
 import scipy
 from numpy.typing import ArrayLike, NDArray
 
-from sdmbtl.checks import MAX_COUNT, check_int, did_you_mean, short_text
+from sdmbtl.checks import MAX_COUNT, check_int, known_name, short_text
 from sdmbtl.contexts import regions
 from sdmbtl.contexts.constraint import Constraint
 from sdmbtl.contexts.dimension import (
@@ -26,11 +26,11 @@ from sdmbtl.contexts.dimension import (
 from sdmbtl.contexts.source import Source
 from sdmbtl.contexts.targets import (
     SAME_CONTEXT,
-    TargetLookup,
     check_distinct,
     check_grid,
     first_of_each,
     listed_targets,
+    row_bytes,
     targets_as_json,
     targets_from_json,
 )
@@ -38,7 +38,7 @@ from sdmbtl.contexts.weights import check_weights, density_weights, frequencies,
 from sdmbtl.errors import ContextError
 from sdmbtl.wording import shown_context
 
-ContextLike = Mapping[str, Any] | Sequence[Any] | NDArray[np.floating[Any]]
+ContextLike = Mapping[str, Any] | Sequence[Any] | NDArray[np.float64]
 
 #: Dimensions of a grid: NumPy's arrays have no more axes.
 MAX_GRID_DIMENSIONS = 64
@@ -69,6 +69,8 @@ class ContextSpace:
         n_units: U, the number of unit coordinates: D, and more if a dimension has categories.
         weights: (N,) importance of the targets, with sum 1; None if all are equally important. See
             `weighted`.
+        draws_targets: True if there is nothing to train on but targets.
+        is_box: True if every point of the box is a context.
 
     Raises:
         ContextError: If a dimension or a target is not usable; the message names it.
@@ -107,13 +109,17 @@ class ContextSpace:
         self.valid: Constraint | Callable[[dict[str, Any]], bool] | bool | None = (
             Constraint(valid, self.dimensions) if isinstance(valid, str) else valid
         )
+        opaque = self.valid is not None and not isinstance(self.valid, Constraint)
+        self.draws_targets = opaque or any(d.discrete for d in self.dimensions.values())
+        self.is_box = self.valid is None and not self.draws_targets
         self.is_grid = targets is None
         self.targets = self._grid() if targets is None else listed_targets(self, targets)
         if self.valid is not None:
             self._keep_valid()
         self.targets.setflags(write=False)
         self.weights: NDArray[np.float64] | None = None
-        self._check_distinct()
+        if not self.is_grid:
+            check_distinct(self)
 
     @classmethod
     def sample(
@@ -134,11 +140,15 @@ class ContextSpace:
         rule = Constraint(valid, parsed) if isinstance(valid, str) else valid
         sobol = scipy.stats.qmc.Sobol(len(parsed), rng=np.random.default_rng(seed))
         shares = sobol.random_base2(max(n - 1, 1).bit_length())
-        drawn = _columns(parsed, shares, rule)
-        while len(drawn) < n and len(shares) < SAMPLE_TRIES * n:
+        while True:
+            columns = [d.at_shares(shares[:, i]) for i, d in enumerate(parsed.values())]
+            drawn = np.column_stack(columns)
+            drawn = drawn[first_of_each(drawn) == np.arange(len(drawn))]
+            drawn = drawn[_valid(rule, parsed, drawn)]
+            if len(drawn) >= n or len(shares) >= SAMPLE_TRIES * n:
+                break
             # Dimensions that are lists of values repeat themselves: more points, fewer repeats.
             shares = np.vstack([shares, sobol.random(len(shares))])
-            drawn = _columns(parsed, shares, rule)
         if len(drawn) < n:
             raise ContextError(
                 f"Fewer than {n} different {'' if rule is None else 'valid '}targets can be drawn "
@@ -188,7 +198,7 @@ class ContextSpace:
     def subset(self, targets: NDArray[np.intp]) -> ContextSpace:
         """Return the space of some of the targets, in this order, without weights."""
         space = copy.copy(self)
-        for derived in ("unit_targets", "positions", "tie_rank", "_lookup"):
+        for derived in ("unit_targets", "positions", "tie_rank", "_index_of"):
             space.__dict__.pop(derived, None)
         space.targets, space.is_grid, space.weights = self.targets[targets], False, None
         space.targets.setflags(write=False)
@@ -208,17 +218,6 @@ class ContextSpace:
             for name, d in self.dimensions.items()
             for category in (d.categories if isinstance(d, Categories) else (None,))
         )
-
-    @cached_property
-    def draws_targets(self) -> bool:
-        """True if there is nothing to train on but targets."""
-        opaque = self.valid is not None and not isinstance(self.valid, Constraint)
-        return opaque or any(d.discrete for d in self.dimensions.values())
-
-    @property
-    def is_box(self) -> bool:
-        """True if every point of the box is a context."""
-        return self.valid is None and not self.draws_targets
 
     def __len__(self) -> int:
         return len(self.targets)
@@ -279,46 +278,31 @@ class ContextSpace:
         Raises:
             ContextError: If a dimension is unknown or missing, or has no such value.
         """
-        if isinstance(context, Mapping):
-            for name in context:
-                if name not in self.dimensions:
-                    raise ContextError(
-                        f"Unknown dimension {name!r}; this space has {list(self.names)}."
-                        f"{did_you_mean(name, self.names)}"
-                    )
-            missing = [name for name in self.names if name not in context]
-            if missing:
-                raise ContextError(f"A context needs every dimension. {missing[0]!r} is missing.")
-            values: list[object] = [context[name] for name in self.names]
-        elif isinstance(context, str | bytes) or not isinstance(context, Iterable):
+        if isinstance(context, str | bytes) or not isinstance(context, Iterable):
             raise ContextError(
                 f"A context must be a mapping from {list(self.names)} to numbers, or a sequence "
                 f"in that order. Got {context!r} instead."
             )
-        else:
-            values = list(context)
-        try:
-            vector = np.empty(min(len(values), self.n_dimensions))
-            for d, name in enumerate(self.names[: len(vector)]):
-                vector[d] = self.dimensions[name].read(values[d])
-        except ContextError as error:
-            raise ContextError(f"{name!r}: {error}") from None
-        except (TypeError, ValueError, OverflowError):
+        values = list(context)
+        if isinstance(context, Mapping):
+            for name in context:
+                known_name("dimension", name, self.names, error=ContextError)
+            missing = [name for name in self.names if name not in context]
+            if missing:
+                raise ContextError(f"A context needs every dimension. {missing[0]!r} is missing.")
+            values = [context[name] for name in self.names]
+        if len(values) != self.n_dimensions:
             raise ContextError(
-                f"A context's values must be numbers. Got {context!r} instead."
-            ) from None
-        if len(values) != self.n_dimensions or not np.all(np.isfinite(vector)):
-            raise ContextError(
-                f"A context has {self.n_dimensions} finite values, in the order "
-                f"{list(self.names)}. Got {short_text(values)} instead."
+                f"A context has {self.n_dimensions} values, in the order {list(self.names)}. "
+                f"Got {short_text(values)} instead."
             )
+        vector = np.empty(self.n_dimensions)
+        for d, (name, dimension) in enumerate(self.dimensions.items()):
+            try:
+                vector[d] = dimension.read(values[d])
+            except ContextError as error:
+                raise ContextError(f"{name!r}: {error}") from None
         return vector
-
-    def _vector(self, context: ContextLike) -> NDArray[np.float64]:
-        """Turn a context into a vector; an array is one already, checked where it came in."""
-        if isinstance(context, np.ndarray):
-            return np.asarray(context, dtype=np.float64)
-        return self.vector(context)
 
     def context(self, vector: ArrayLike) -> dict[str, Any]:
         """Turn a (D,) vector into a context by name: numbers, and texts for categories."""
@@ -384,12 +368,18 @@ class ContextSpace:
 
     def to_unit(self, vectors: ArrayLike) -> NDArray[np.float64]:
         """Map (..., D) contexts to (..., U) unit coordinates."""
-        array, columns = self._checked(vectors, self.n_dimensions), self.dimensions.values()
-        return np.concatenate([d.encode(array[..., i]) for i, d in enumerate(columns)], axis=-1)
+        array = np.asarray(vectors, dtype=np.float64)
+        if array.ndim == 0 or array.shape[-1] != self.n_dimensions:
+            raise ContextError(
+                f"Contexts need {self.n_dimensions} values in their last axis. "
+                f"Got an array of shape {array.shape} instead."
+            )
+        columns = enumerate(self.dimensions.values())
+        return np.concatenate([d.encode(array[..., i]) for i, d in columns], axis=-1)
 
     def from_unit(self, units: ArrayLike) -> NDArray[np.float64]:
         """Map (..., U) unit coordinates to (..., D) contexts with values that exist."""
-        array, decoded, first = self._checked(units, self.n_units), [], 0
+        array, decoded, first = np.asarray(units, dtype=np.float64), [], 0
         for dimension in self.dimensions.values():
             decoded.append(dimension.decode(array[..., first : first + dimension.columns]))
             first += dimension.columns
@@ -397,12 +387,13 @@ class ContextSpace:
 
     def place(self, vectors: ArrayLike) -> NDArray[np.float64]:
         """Map (..., D) contexts to places from 0 to 1 in each dimension; same shape."""
-        array, columns = self._checked(vectors, self.n_dimensions), self.dimensions.values()
-        return np.stack([d.to_unit(array[..., i]) for i, d in enumerate(columns)], axis=-1)
+        array, columns = np.asarray(vectors, dtype=np.float64), enumerate(self.dimensions.values())
+        return np.stack([d.to_unit(array[..., i]) for i, d in columns], axis=-1)
 
     def nearest(self, context: ContextLike) -> int:
         """Index of the target nearest to a context (L1 distance in unit coordinates)."""
-        return self.nearest_to_unit(self.to_unit(self._vector(context)))
+        vector = context if isinstance(context, np.ndarray) else self.vector(context)
+        return self.nearest_to_unit(self.to_unit(vector))
 
     def nearest_to_unit(
         self, unit: NDArray[np.float64], among: NDArray[np.bool_] | None = None
@@ -419,9 +410,9 @@ class ContextSpace:
 
     def find(self, context: ContextLike) -> int | None:
         """Index of the target equal to a context, or None if it is not a target."""
-        vector = self._vector(context)
-        exact = self._lookup.find(vector)  # nearly all look-ups are exact
-        if exact is not None:
+        vector = context if isinstance(context, np.ndarray) else self.vector(context)
+        exact = self._index_of.get((vector + 0.0).tobytes())
+        if exact is not None:  # nearly all look-ups are exact
             return exact
         unit = self.to_unit(vector)
         index = self.nearest_to_unit(unit)
@@ -429,13 +420,15 @@ class ContextSpace:
         return index if same and self._keeps_constants(vector) else None
 
     @cached_property
-    def _lookup(self) -> TargetLookup:
-        return TargetLookup(self.targets)
+    def _index_of(self) -> dict[bytes, int]:
+        """Index of each target by the bytes of its values."""
+        return dict(zip(row_bytes(self.targets), range(len(self)), strict=True))
 
     def __contains__(self, context: ContextLike) -> bool:
         """Return whether a context lies in the box X and is valid."""
-        vector = self._vector(context)
-        if any(d.scale == "log" and v <= 0 for d, v in self._paired(vector)):
+        vector = context if isinstance(context, np.ndarray) else self.vector(context)
+        paired = zip(self.dimensions.values(), vector.tolist(), strict=True)
+        if any(d.scale == "log" and v <= 0 for d, v in paired):
             return False
         unit = self.to_unit(vector)
         inside = np.all((unit >= -SAME_CONTEXT) & (unit <= 1 + SAME_CONTEXT))
@@ -448,23 +441,15 @@ class ContextSpace:
 
     def to_dict(self) -> dict[str, Any]:
         """Describe the space as JSON data; `from_dict` reads it back."""
-        data: dict[str, Any] = {"version": 1, "dimensions": self._described()}
+        dimensions = [{"name": n, **d.to_dict()} for n, d in self.dimensions.items()]
+        data: dict[str, Any] = {"version": 1, "dimensions": dimensions}
         if not self.is_grid:
             data["targets"] = targets_as_json(self.targets)
         if self.weights is not None:
             data["weights"] = targets_as_json(self.weights[:, None])
-        return data if self.valid is None else {**data, "valid": self._described_rule}
-
-    @property
-    def _described_rule(self) -> str | Literal[True] | None:
-        """The constraint as JSON data; True for a function, which cannot be stored."""
-        if isinstance(self.valid, Constraint):
-            return self.valid.text
-        return None if self.valid is None else True
-
-    def _described(self) -> list[dict[str, Any]]:
-        """The dimensions as JSON data."""
-        return [{"name": n, **d.to_dict()} for n, d in self.dimensions.items()]
+        if self.valid is not None:  # a function cannot be stored
+            data["valid"] = self.valid.text if isinstance(self.valid, Constraint) else True
+        return data
 
     @classmethod
     def from_dict(cls, data: Mapping[str, Any]) -> ContextSpace:
@@ -490,14 +475,7 @@ class ContextSpace:
     def __eq__(self, other: object) -> bool:
         if not isinstance(other, ContextSpace):
             return NotImplemented
-        return self is other or (
-            self.names == other.names
-            and self.is_grid == other.is_grid
-            and self._described() == other._described()
-            and self._described_rule == other._described_rule
-            and np.array_equal(self.targets, other.targets)
-            and np.array_equal(np.asarray(self.weights), np.asarray(other.weights))
-        )
+        return self is other or self.to_dict() == other.to_dict()
 
     def __hash__(self) -> int:
         return hash((self.names, len(self), tuple(self.bounds.values())))
@@ -518,6 +496,15 @@ class ContextSpace:
                 "targets. Give values, pass a target list as the first argument, or use "
                 "ContextSpace.sample(n, ...)."
             )
+        for name, d in self.dimensions.items():
+            close = np.flatnonzero(np.diff(d.knot_units) <= SAME_CONTEXT)
+            if len(close):
+                below, above = d.knots[close[0] : close[0] + 2]
+                raise ContextError(
+                    f"Dimension {name!r}: {below:g} and {above:g} are the same on a {d.scale} "
+                    f"scale from {d.low:g} to {d.high:g}. Use scale='steps' or 'log', or drop one "
+                    "of them."
+                )
         check_grid([len(column) for column in columns])
         if len(columns) > MAX_GRID_DIMENSIONS:
             raise ContextError(
@@ -540,40 +527,13 @@ class ContextSpace:
             )
         self.is_grid, self.targets = False, self.targets[kept]
 
-    def _check_distinct(self) -> None:
-        if not self.is_grid:
-            check_distinct(self)
-            return
-        for name, d in self.dimensions.items():
-            close = np.flatnonzero(np.diff(d.knot_units) <= SAME_CONTEXT)
-            if len(close):
-                below, above = d.knots[close[0] : close[0] + 2]
-                raise ContextError(
-                    f"Dimension {name!r}: {below:g} and {above:g} are the same on a {d.scale} "
-                    f"scale from {d.low:g} to {d.high:g}. Use scale='steps' or 'log', or drop one "
-                    "of them."
-                )
-
     def _keeps_constants(self, vector: NDArray[np.float64]) -> bool:
         """Return whether dimensions of a single value have it; unit coordinates cannot tell."""
         return all(
             abs(v - d.low) <= SAME_CONTEXT * abs(d.low)
-            for d, v in self._paired(vector)
+            for d, v in zip(self.dimensions.values(), vector.tolist(), strict=True)
             if d.low == d.high
         )
-
-    def _paired(self, vector: NDArray[np.float64]) -> Iterator[tuple[Dimension, float]]:
-        return zip(self.dimensions.values(), vector.tolist(), strict=True)
-
-    @staticmethod
-    def _checked(array: ArrayLike, columns: int) -> NDArray[np.float64]:
-        array = np.asarray(array, dtype=np.float64)
-        if array.ndim == 0 or array.shape[-1] != columns:
-            raise ContextError(
-                f"Contexts need {columns} values in their last axis. "
-                f"Got an array of shape {array.shape} instead."
-            )
-        return array
 
 
 def _valid(
@@ -596,22 +556,11 @@ def _valid(
     return np.array([bool(rule(context)) for context in contexts])
 
 
-def _columns(
-    dimensions: Mapping[str, Dimension],
-    shares: NDArray[np.float64],
-    rule: Constraint | Callable[[dict[str, Any]], bool] | bool | None,
-) -> NDArray[np.float64]:
-    """Different valid contexts at these shares (n, D) of each dimension's range, in order."""
-    columns = [d.at_shares(shares[:, i]) for i, d in enumerate(dimensions.values())]
-    contexts = np.column_stack(columns)
-    contexts = contexts[first_of_each(contexts) == np.arange(len(contexts))]
-    return np.asarray(contexts[_valid(rule, dimensions, contexts)])
-
-
 def space_from_ranges(ranges: Mapping[str, Range], levels: int | None = None) -> ContextSpace:
     """Make the grid of all combinations of the ranges' values, or of `levels` values in each."""
     if levels is not None:
         ranges = {n: replace(r, levels=levels) for n, r in ranges.items()}
-    check_grid([r.levels for r in ranges.values()])
-    dimensions: dict[str, Any] = {name: r.dimension for name, r in ranges.items()}
+    dimensions: dict[str, Any] = {
+        name: Levels(r.values, scale=r.scale, unit=r.unit) for name, r in ranges.items()
+    }
     return ContextSpace(**dimensions)

@@ -9,8 +9,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from sdmbtl.checks import short_text
-from sdmbtl.contexts.dimension import Categories, Dimension, Interval, Levels
+from sdmbtl.checks import known_name, short_text
+from sdmbtl.contexts.dimension import Dimension, Interval, Levels
 from sdmbtl.contexts.space import ContextSpace
 from sdmbtl.contexts.toml import read_toml
 from sdmbtl.errors import ContextError
@@ -75,34 +75,30 @@ def split_contexts(
     tables = read_toml(Path(split)).get("splits")
     if not isinstance(tables, Mapping) or not tables:
         raise ContextError(f"{split}: there is no table [splits.NAME]. Add one for each split.")
-    try:
-        return {
-            name: _of_table(space, name, table, n or CONTEXTS, seed)
-            for name, table in tables.items()
-        }
-    except ContextError as error:
-        raise ContextError(f"{split}: {error}") from None
+    found = {}
+    for name, table in tables.items():
+        try:
+            found[name] = _of_table(space, table, n or CONTEXTS, seed)
+        except ContextError as error:
+            raise ContextError(f"{split}: [splits.{name}]: {error}") from None
+    return found
 
 
-def _of_table(space: ContextSpace, name: str, table: Any, n: int, seed: int) -> NDArray[np.float64]:
+def _of_table(space: ContextSpace, table: Any, n: int, seed: int) -> NDArray[np.float64]:
     if not isinstance(table, Mapping) or not table:
         raise ContextError(
-            f"[splits.{name}] has a range for some dimensions, or a list of contexts. Got "
+            "A split has a range for some dimensions, or a list of contexts. Got "
             f"{short_text(table)} instead."
         )
     if isinstance(table.get("list"), list) and table["list"]:
         return np.array([space.vector(context) for context in table["list"]])
     ranges = {each: _widened(space, each, 0.0) for each in space.names}
     for each, ends in table.items():
-        if each not in ranges or not isinstance(ends, list) or not ends:
-            raise ContextError(
-                f"[splits.{name}] has NAME = [lowest, highest] for dimensions of the space "
-                f"({', '.join(space.names)}). Got {each} = {short_text(ends)} instead."
-            )
+        known_name("dimension", each, space.names, error=ContextError)
+        if not isinstance(ends, list) or not ends:
+            raise ContextError(f"{each} = {short_text(ends)} must be {each} = [lowest, highest].")
         dimension = space.dimensions[each]
-        if isinstance(dimension, Categories):
-            ends = [dimension.read(category) for category in ends]
-        ranges[each] = np.sort(dimension.to_unit(ends))
+        ranges[each] = np.sort(dimension.to_unit([dimension.read(end) for end in ends]))
     return _draw(space, ranges, n, seed)
 
 

@@ -81,15 +81,15 @@ class TargetSample:
         of: The space that was sampled.
         space: The space of the drawn targets: the same dimensions, fewer targets.
         indices: (n,) which targets of the large space they are, in ascending order.
+        members: For each, the targets of the large space that it stands for, itself included.
 
     Example:
         >>> sample = TargetSample(ContextSpace(a=range(100), b=range(100)), size=25, seed=0)
-        >>> len(sample.space), sample.members(0).size
+        >>> len(sample.space), sample.members[0].size
         (25, 400)
     """
 
     def __init__(self, space: ContextSpace, size: int, seed: int) -> None:
-        size = check_int("size", size, low=1, error=ContextError)
         parts = _equal_parts(space.unit_targets, min(size, len(space)))
         rng = np.random.default_rng(seed_sequence(seed, "target sample"))
         lengths = np.array([len(part) for part in parts])
@@ -104,10 +104,10 @@ class TargetSample:
         order = np.argsort(drawn)
         self.of = space
         self.indices: NDArray[np.intp] = drawn[order]
-        self._members: list[NDArray[np.intp]] = [parts[number] for number in order]
+        self.members: list[NDArray[np.intp]] = [parts[number] for number in order]
         self.space = space.subset(self.indices)
         if weights is not None:
-            self.space = self.space.weighted([weights[m].sum() for m in self._members])
+            self.space = self.space.weighted([weights[m].sum() for m in self.members])
 
     def __len__(self) -> int:
         return len(self.indices)
@@ -116,13 +116,9 @@ class TargetSample:
     def parts(self) -> NDArray[np.int32]:
         """(N,) for each target of the large space the number of the drawn one it is a part with."""
         numbers = np.empty(len(self.of), dtype=np.int32)
-        for number, members in enumerate(self._members):
+        for number, members in enumerate(self.members):
             numbers[members] = number
         return numbers
-
-    def members(self, number: int) -> NDArray[np.intp]:
-        """The targets of the large space that a drawn one stands for, itself included."""
-        return self._members[number]
 
     def find(self, index: int | None) -> int | None:
         """Number of the drawn target that is this target of the large space; None if none is."""

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from sdmbtl.checks import check_int, check_return_range, did_you_mean, short_text
-from sdmbtl.contexts.dimension import Dimension, Interval, Levels, Range, dimension_of
+from sdmbtl.contexts.dimension import Dimension, Interval, dimension_from_dict
 from sdmbtl.contexts.space import ContextSpace
 from sdmbtl.contexts.targets import check_grid
 from sdmbtl.contexts.weights import density_weights, distinct, read_log
@@ -195,31 +195,20 @@ def _dimension(table: object, *, is_grid: bool) -> Dimension:
             f"Got {short_text(table)} instead."
         )
     _check_keys("A dimension", table, (*_VALUES, *_PLACE, _DENSITY))
-    discrete = table.get("discrete")
     ranged = [key for key in ("low", "high", "levels") if key in table]
-    if "values" in table:
-        if ranged:
-            raise ContextError(
-                f"A dimension has either 'values' or a range. Got 'values' and {ranged[0]!r}. "
-                "Drop one of them."
-            )
-        if not isinstance(table["values"], list):
-            raise ContextError(
-                "'values' must be a list of numbers or of texts. "
-                f"Got {short_text(table['values'])} instead."
-            )
-        return dimension_of(table["values"], table.get("scale"), discrete, table.get("unit"))
-    if not is_grid and {"low", "high"} <= table.keys() and "levels" not in table and not discrete:
-        scale, unit = table.get("scale", "linear"), table.get("unit")
-        return Interval(table["low"], table["high"], scale, unit=unit)
-    missing = [key for key in ("low", "high", "levels") if key not in table]
-    if missing:
+    if "values" in table and (ranged or not isinstance(table["values"], list)):
+        raise ContextError(
+            "A dimension has either 'values', a list of numbers or of texts, or a range. Got "
+            f"{short_text(table)} instead."
+        )
+    needed = ("low", "high", "levels") if is_grid or table.get("discrete") else ("low", "high")
+    missing = [key for key in needed if key not in table]
+    if "values" not in table and missing:
         raise ContextError(
             f"A range needs 'low', 'high' and 'levels'. {missing[0]!r} is missing. "
             "Or give 'values'."
         )
-    spaced = Range(**{k: v for k, v in table.items() if k not in ("discrete", *_PLACE, _DENSITY)})
-    return Levels(spaced.values, scale=spaced.scale, discrete=discrete, unit=spaced.unit)
+    return dimension_from_dict({key: table[key] for key in _VALUES if key in table})
 
 
 def _returns(data: Mapping[str, Any]) -> dict[str, Any]:

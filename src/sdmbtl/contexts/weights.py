@@ -24,14 +24,6 @@ if TYPE_CHECKING:
 #: A density as data, such as {"kind": "normal", "mean": 1, "sd": 0.2}, or a function of values.
 DensityLike = Mapping[str, Any] | Callable[[NDArray[np.float64]], Any]
 
-#: Settings of each kind of density; those of "uniform" and the edges of a histogram are optional.
-KINDS: dict[str, tuple[str, ...]] = {
-    "uniform": ("low", "high"),
-    "normal": ("mean", "sd"),
-    "log-normal": ("median", "sigma"),
-    "histogram": ("counts", "edges"),
-}
-
 #: Bytes that are read of a file of logged contexts.
 MAX_LOG = 64 * 2**20
 
@@ -68,52 +60,47 @@ def density_weights(space: ContextSpace, densities: Mapping[str, DensityLike]) -
     """
     weights = np.ones(len(space))
     for name, density in densities.items():
-        if name not in space.dimensions:
-            raise ContextError(f"Unknown dimension {name!r}; this space has {list(space.names)}.")
-        values = space.targets[:, space.names.index(name)]
+        known_name("dimension", name, space.names, error=ContextError)
+        values, dimension = space.targets[:, space.names.index(name)], space.dimensions[name]
         try:
-            weights *= _mass(space.dimensions[name], density, values)
-        except (KeyError, TypeError, ValueError) as error:
-            if isinstance(error, ContextError):
-                raise ContextError(f"Density of {name!r}: {error}") from None
+            if callable(density):
+                weights *= np.asarray(density(values), dtype=np.float64) * _width(dimension, values)
+                continue
+            settings = {k: np.array(v, dtype=float) for k, v in density.items() if k != "kind"}
+            known_name("kind", density["kind"], KINDS, error=ContextError)
+            if not all(np.isfinite(v).all() for v in settings.values()):
+                raise ValueError("its settings must be finite")
+            weights *= KINDS[density["kind"]](dimension, values, **settings)
+        except (AttributeError, KeyError, TypeError, ValueError) as error:
             raise ContextError(
-                f"The density of {name!r} is a function of its values, or has a 'kind' and its "
-                f"settings: {KINDS}. Got {short_text(density)} instead ({error})."
+                f"The density of {name!r} is a function of its values, or has a 'kind' "
+                f"({', '.join(KINDS)}) and its settings. Got {short_text(density)} instead: {error}"
             ) from None
     return weights
 
 
-def _mass(
-    dimension: Dimension, density: DensityLike, values: NDArray[np.float64]
+def _uniform(
+    dimension: Dimension, values: NDArray[np.float64], low: float = -np.inf, high: float = np.inf
 ) -> NDArray[np.float64]:
-    """(N,) weights of values: the density times the width that each value stands for."""
-    if callable(density):
-        return np.asarray(density(values), dtype=np.float64) * _width(dimension, values)
-    settings = dict(density)
-    kind = settings.pop("kind")
-    known_name("kind", kind, KINDS, error=ContextError)
-    for name in settings:
-        known_name(f"setting of a {kind} density", name, KINDS[kind], error=ContextError)
-    numbers = {k: np.array(v, dtype=np.float64) for k, v in settings.items()}
-    if not all(np.isfinite(v).all() for v in numbers.values()):
-        raise ValueError("its settings must be finite")
-    if kind == "uniform":  # every target counts alike, whatever the scale
-        low, high = numbers.get("low", -np.inf), numbers.get("high", np.inf)
-        return ((values >= low) & (values <= high)).astype(np.float64)
-    if kind == "histogram":
-        return _histogram(dimension, values, numbers["counts"], numbers.get("edges"))
-    for name in KINDS[kind]:
-        if name not in numbers:
-            wanted = " and ".join(map(repr, KINDS[kind]))
-            raise ContextError(f"A {kind} density needs {wanted}. {name!r} is missing.")
-    center, deviation = (numbers[name] for name in KINDS[kind])
-    if not deviation > 0 or (kind == "log-normal" and not center > 0):
-        raise ValueError(f"{' and '.join(KINDS[kind])} must be above 0")
-    if kind == "normal":
-        return np.exp(-0.5 * ((values - center) / deviation) ** 2) * _width(dimension, values)
-    if np.any(values <= 0):
-        raise ValueError("its values must be above 0")
-    bell = np.exp(-0.5 * (np.log(values / center) / deviation) ** 2)
+    """(N,) equal weights between two values, whatever the scale."""
+    del dimension
+    return ((values >= low) & (values <= high)).astype(np.float64)
+
+
+def _normal(
+    dimension: Dimension, values: NDArray[np.float64], mean: float, sd: float
+) -> NDArray[np.float64]:
+    if not sd > 0:
+        raise ValueError("'sd' must be above 0")
+    return np.exp(-0.5 * ((values - mean) / sd) ** 2) * _width(dimension, values)
+
+
+def _log_normal(
+    dimension: Dimension, values: NDArray[np.float64], median: float, sigma: float
+) -> NDArray[np.float64]:
+    if not (median > 0 and sigma > 0 and (values > 0).all()):
+        raise ValueError("'median', 'sigma' and the values must be above 0")
+    bell = np.exp(-0.5 * (np.log(values / median) / sigma) ** 2)
     return np.asarray(bell / values * _width(dimension, values))
 
 
@@ -121,7 +108,7 @@ def _histogram(
     dimension: Dimension,
     values: NDArray[np.float64],
     counts: NDArray[np.float64],
-    edges: NDArray[np.float64] | None,
+    edges: NDArray[np.float64] | None = None,
 ) -> NDArray[np.float64]:
     """(N,) weights by counts between edges, or by one count for each value as it was listed."""
     if edges is None:
@@ -136,6 +123,15 @@ def _histogram(
     inside = (place >= 0) & (place < len(counts))
     height = (counts / np.diff(edges))[np.clip(place, 0, len(counts) - 1)]
     return np.where(inside, height, 0.0) * _width(dimension, values)
+
+
+#: Densities by kind; their settings are the last arguments.
+KINDS: dict[str, Callable[..., NDArray[np.float64]]] = {
+    "uniform": _uniform,
+    "normal": _normal,
+    "log-normal": _log_normal,
+    "histogram": _histogram,
+}
 
 
 def _width(dimension: Dimension, values: NDArray[np.float64]) -> NDArray[np.float64]:

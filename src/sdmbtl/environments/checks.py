@@ -6,7 +6,7 @@ import itertools
 import json
 import re
 import warnings
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from copy import deepcopy
 from dataclasses import dataclass
 from typing import Any
@@ -24,14 +24,10 @@ from sdmbtl.environments.family import EnvironmentFamily
 from sdmbtl.environments.registry import can_be_made_anywhere, make_family
 from sdmbtl.errors import FamilyError
 
-#: Steps of an episode that are compared.
-STEPS = 200
-
+#: Steps of an episode that are compared, and its seed.
+STEPS, SEED = 200, 7
 #: Numbers of steps for which actions are held: only swings come near speed limits.
 HOLDS = (1, 2, 4, 8, 16, 32, 64)
-
-SEED = 7
-
 #: An environment without a visible time limit should end within this many random steps.
 STEPS_TO_AN_END = 2_000
 
@@ -94,9 +90,7 @@ def check_contextual_env(
             f"Got {short_text(environments)} instead."
         )
     check_spaces_are_constant(family, contexts)
-    check_seeds_reproduce(family, contexts)
-    # Before the dimensions: one that leaks looks as if it did nothing.
-    check_contexts_do_not_leak(family, contexts)
+    check_episodes_are_reproduced(family, contexts)
     first_difference = check_every_dimension_matters(family, contexts)
     check_reset_switches_the_context(family, contexts)
     check_settings_make_it_again(family, contexts)
@@ -134,43 +128,39 @@ def check_spaces_are_constant(family: EnvironmentFamily, space: ContextSpace) ->
         close_quietly(env)
 
 
-def check_seeds_reproduce(family: EnvironmentFamily, space: ContextSpace) -> None:
-    """Check that an episode follows from seed, context and actions alone."""
-    for context in _ends(space):
+def check_episodes_are_reproduced(family: EnvironmentFamily, space: ContextSpace) -> None:
+    """Check that an episode follows from seed, context and actions, whatever else is played."""
+    low, high = _ends(space)
+    alone: dict[int, list[Step]] = {}
+    together: tuple[list[Step], list[Step]] = [], []
+    for number, context in enumerate((low, high)):
         env = family.make(context)
-        first = list(_play(env))
+        alone[number] = list(_play(env))
         for again, name in (
             (env, "a second reset of the same environment"),
             (family.make(context), "a new environment"),
         ):
-            step = _first_difference(first, list(_play(again)))
+            step = _first_difference(alone[number], _play(again))
             if step is not None:
                 raise FamilyError(
                     f"The same seed and actions do not give the same episode: {name} differs at "
                     f"step {step}, in the context {context}. Call super().reset(seed=seed) and "
                     "draw every random number from self.np_random."
                 )
-
-
-def check_contexts_do_not_leak(family: EnvironmentFamily, space: ContextSpace) -> None:
-    """Check that environments of several contexts can be in use at the same time."""
-    low, high = _ends(space)
-    alone = [list(_play(family.make(context))) for context in (low, high)]
-    together: tuple[list[Step], list[Step]] = [], []
     other: Iterator[Step] = iter(())
-    for number, step in enumerate(_play(family.make(low))):
-        together[0].append(step)
+    for number, played in enumerate(_play(family.make(low))):
+        together[0].append(played)
         if number == 1:  # another one is made meanwhile, and played in turns
             other = _play(family.make(high))
         together[1].extend(itertools.islice(other, 1))
     together[1].extend(other)
-    for context, expected, played in zip((low, high), alone, together, strict=True):
-        at = _first_difference(expected, played)
-        if at is not None:
+    for number, context in enumerate((low, high)):
+        step = _first_difference(alone[number], together[number])
+        if step is not None:
             raise FamilyError(
-                f"Contexts leak between environments: the one of {context} differs from step {at} "
-                "on if one of another context is made and played in turns with it. Keep what "
-                "depends on the context in the instance, not in a class or a module."
+                f"Contexts leak between environments: the one of {context} differs from step "
+                f"{step} on if one of another context is made and played in turns with it. Keep "
+                "what depends on the context in the instance, not in a class or a module."
             )
 
 
@@ -181,12 +171,17 @@ def check_every_dimension_matters(family: EnvironmentFamily, space: ContextSpace
         contexts = _differing(space, d)
         if contexts is None:
             continue
-        low, high = (short_text(context[name]) for context in contexts)
-        envs = [family.make(context) for context in contexts]
+        first, second = [family.make(context) for context in contexts]
         # Another seed each time: in some episodes there may be nothing that could differ.
-        differences = (find_difference(*envs, hold=h, seed=SEED + i) for i, h in enumerate(HOLDS))
-        step = next((d for d in differences if d is not None), None)
+        differences = (
+            _first_difference(
+                _play(first, hold=hold, seed=seed), _play(second, hold=hold, seed=seed)
+            )
+            for seed, hold in enumerate(HOLDS, SEED)
+        )
+        step = next((at for at in differences if at is not None), None)
         if step is None:
+            low, high = (short_text(context[name]) for context in contexts)
             raise FamilyError(
                 f"The dimension {name!r} does nothing: {low} and {high} give the same "
                 f"observations and rewards in {STEPS} steps of {len(HOLDS)} action sequences. It "
@@ -207,8 +202,8 @@ def check_reset_switches_the_context(family: EnvironmentFamily, space: ContextSp
         (None, SEED + 1, "At the next reset, without a context,"),
     )
     for options, seed, when in cases:
-        switched = list(_play(env, seed=seed, options=options))
-        step = _first_difference(list(_play(family.make(high), seed=seed)), switched)
+        switched = _play(env, seed=seed, options=options)
+        step = _first_difference(_play(family.make(high), seed=seed), switched)
         if step is not None:
             raise FamilyError(
                 f"{when} the environment is not that of {high}: it differs from a new one at "
@@ -223,7 +218,7 @@ def check_settings_make_it_again(family: EnvironmentFamily, space: ContextSpace)
     settings = json.loads(json.dumps(family.settings()))
     again = make_family(settings["name"], **settings["options"])
     target = space.target(-1)
-    step = find_difference(family.make(target), again.make(target))
+    step = _first_difference(_play(family.make(target)), _play(again.make(target)))
     if again.settings() != settings or step is not None:
         raise FamilyError(
             f"make_family(name, **options) of {settings} makes other environments. Return from "
@@ -273,6 +268,9 @@ def find_missing_time_limit(family: EnvironmentFamily, space: ContextSpace) -> s
     )
 
 
+# -- contexts and episodes to compare ------------------------------------------------------
+
+
 def _ends(space: ContextSpace) -> tuple[dict[str, Any], dict[str, Any]]:
     """Return the contexts with the lowest and with the highest value of every dimension.
 
@@ -306,9 +304,6 @@ def _differing(space: ContextSpace, d: int) -> list[dict[str, Any]] | None:
     return None if ends[0, d] == ends[1, d] else [space.context(end) for end in ends]
 
 
-# -- episodes ----------------------------------------------------------------------------
-
-
 def _play(
     env: gymnasium.Env[Any, Any],
     *,
@@ -317,26 +312,23 @@ def _play(
     seed: int = SEED,
     options: dict[str, Any] | None = None,
 ) -> Iterator[Step]:
-    """Play an episode; its first step is the reset.
+    """Play an episode with actions held for some steps; its first step is the reset.
 
     Actions are random if they are held for one step, otherwise extremes in turns.
     """
     space = env.action_space
     space.seed(SEED)
-    extremes: tuple[Any, Any] | None = None
-    if isinstance(space, spaces.Discrete):
-        extremes = space.start, space.start + space.n - 1
-    elif isinstance(space, spaces.Box) and space.is_bounded():
-        extremes = space.low, space.high
-    if hold == 1 or extremes is None:
-        drawn = [space.sample() for _ in range(0, steps, hold)]
-        actions = [action for action in drawn for _ in range(hold)]
-    else:
-        actions = [extremes[step // hold % 2] for step in range(steps)]
+    match space:
+        case spaces.Discrete() if hold > 1:
+            held = [space.start, space.start + space.n - 1] * steps
+        case spaces.Box() if hold > 1 and space.is_bounded():
+            held = [space.low, space.high] * steps
+        case _:
+            held = [space.sample() for _ in range(0, steps, hold)]
     observation, _ = env.reset(seed=seed, options=options)
     yield _copy(observation), 0.0, False, False
-    for action in actions:
-        observation, reward, terminated, truncated, _ = env.step(action)
+    for step in range(steps):
+        observation, reward, terminated, truncated, _ = env.step(held[step // hold])
         yield _copy(observation), float(reward), bool(terminated), bool(truncated)
         if terminated or truncated:
             return
@@ -351,23 +343,9 @@ def _copy(observation: Any) -> Any:
     return np.array(observation) if hasattr(observation, "__array__") else deepcopy(observation)
 
 
-def find_difference(
-    first: gymnasium.Env[Any, Any],
-    second: gymnasium.Env[Any, Any],
-    *,
-    hold: int = 4,
-    seed: int = SEED,
-) -> int | None:
-    """Find the first step at which the same seed and actions lead to different episodes, or None.
-
-    Each action is held for `hold` steps.
-    """
-    episodes = (list(_play(env, hold=hold, seed=seed)) for env in (first, second))
-    return _first_difference(*episodes)
-
-
-def _first_difference(first: list[Step], second: list[Step]) -> int | None:
-    for number, steps in enumerate(itertools.zip_longest(first, second)):
+def _first_difference(first: Iterable[Step], second: Iterable[Step]) -> int | None:
+    """Return the number of the first step that is not the same in both episodes, or None."""
+    for number, steps in enumerate(itertools.zip_longest([*first], [*second])):
         if not data_equivalence(*steps, exact=True):
             return number
     return None

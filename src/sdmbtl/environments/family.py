@@ -25,7 +25,6 @@ from sdmbtl.environments.contextual import ContextualEnv
 from sdmbtl.errors import ContextError, FamilyError
 
 if TYPE_CHECKING:
-    from sdmbtl.environments.env_batch import EnvBatch
     from sdmbtl.environments.functional import FunctionalEnvironment
     from sdmbtl.training.vector_env import VectorEnv
 
@@ -94,15 +93,6 @@ class EnvironmentFamily(ABC):
 
         The trainer "ppo", random actions and films then use it instead of `build`.
         """
-        return None
-
-    def make_env_batch(self, size: int) -> EnvBatch | None:
-        """Make slots for this many environments with one agent each, if the family has that.
-
-        The trainer "ppo" and evaluations then step these instead of what `build` makes, which
-        must behave alike.
-        """
-        del size
         return None
 
     def use_of(self, env: object) -> BuiltFor:

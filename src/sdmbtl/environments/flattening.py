@@ -1,4 +1,4 @@
-"""Observations and actions of any usual space, as the flat arrays of a network."""
+"""Observations of any usual space, as the flat arrays of a network."""
 
 from __future__ import annotations
 
@@ -188,67 +188,3 @@ def _box_flattening(space: spaces.Box) -> Flatten:
 def _join_axes(array: NDArray[Any], axes: int) -> NDArray[Any]:
     """Make one axis of the last ones, of which there may be none."""
     return array.reshape(*array.shape[: array.ndim - axes], -1)
-
-
-def find_largest(outputs: NDArray[np.float32], sizes: Sequence[int]) -> NDArray[np.intp]:
-    """(..., D) the possibility with the largest of (..., K) outputs, for each of D choices."""
-    if len(sizes) == 1:
-        return np.asarray(outputs.argmax(axis=-1, keepdims=True))
-    parts = np.split(outputs, np.cumsum(sizes)[:-1], axis=-1)
-    return np.stack([part.argmax(axis=-1) for part in parts], axis=-1)
-
-
-class FlatActions:
-    """Turns what a network chooses into actions of a space.
-
-    Args:
-        space: A Box of floats, Discrete, MultiDiscrete or MultiBinary.
-
-    Attributes:
-        space: That space.
-        sizes: Numbers of possibilities, one for each choice; None for numbers.
-        n_outputs: K, the outputs that a network needs.
-
-    Raises:
-        PolicyError: If the space is of another kind.
-    """
-
-    def __init__(self, space: spaces.Space[Any]) -> None:
-        self.space = space
-        self.sizes: tuple[int, ...] | None = None
-        self._start: Any = 0
-        match space:
-            case spaces.Discrete():
-                self.sizes, self._start = (int(space.n),), int(space.start)
-            case spaces.MultiDiscrete():
-                self.sizes = tuple(int(n) for n in space.nvec.ravel())
-                self._start = space.start
-            case spaces.MultiBinary():
-                self.sizes = (2,) * spaces.flatdim(space)
-            case spaces.Box() if np.issubdtype(space.dtype, np.floating):
-                self.n_outputs = int(np.prod(space.shape))
-                return
-            case _:
-                raise PolicyError(
-                    "Actions can be learned if they are a Box of floats, Discrete, MultiDiscrete "
-                    f"or MultiBinary. Got {short_text(space)} instead."
-                )
-        self.n_outputs = sum(self.sizes)
-
-    def best(self, outputs: NDArray[np.float32]) -> Any:
-        """The actions that a network finds best, by its (..., K) outputs."""
-        return self.to_space(outputs if self.sizes is None else find_largest(outputs, self.sizes))
-
-    def to_space(self, chosen: NDArray[Any]) -> Any:
-        """Actions as the environment takes them.
-
-        Args:
-            chosen: (..., D) numbers of possibilities, one for each choice, or values.
-        """
-        space = self.space
-        if isinstance(space, spaces.Discrete):
-            return chosen[..., 0] + self._start
-        shaped = chosen.reshape(*chosen.shape[:-1], *(space.shape or ()))
-        if isinstance(space, spaces.Box):
-            return np.clip(shaped, space.low, space.high).astype(space.dtype, copy=False)
-        return (shaped + self._start).astype(space.dtype, copy=False)

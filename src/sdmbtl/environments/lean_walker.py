@@ -7,17 +7,12 @@ class of a copy of Gymnasium's module, which has the numbers of one context.
 from __future__ import annotations
 
 import math
-from functools import cache
-from itertools import pairwise
 from types import ModuleType
 from typing import Any, ClassVar
 
 import gymnasium
 import numpy as np
 from numpy.typing import NDArray
-
-#: Name of the hull where Box2D reports a contact; lower legs have their number.
-HULL = "hull"
 
 
 class SelfContainedWalker(gymnasium.Env[Any, Any]):
@@ -53,77 +48,57 @@ class LeanWalker(SelfContainedWalker):
 
     Observations, rewards and ends have the digits of Gymnasium's, for actions of single and double
     precision, beyond -1 and 1 as well. The world and its steps are the same. Left out is what is
-    for drawing; the four actions are clipped together, contacts tell by a label whose they are,
-    and the lidar asks Box2D about one edge for each ray (see `Lidar`).
+    for drawing; the four actions are clipped together, and the lidar asks Box2D about one edge for
+    each ray (see `Lidar`).
     """
 
     lidar: list[Any]
-    fd_edge: Any
+    terrain_x: list[float]
+    terrain_y: list[float]
     game_over: bool
     prev_shaping: float | None
 
     def __init__(self, render_mode: None = None) -> None:
         super().__init__(render_mode)  # type: ignore[call-arg]  # of Gymnasium's walker
-        constants = self.module
-        hip, knee = constants.SPEED_HIP, constants.SPEED_KNEE
-        self._motor_speeds = (hip, knee, hip, knee)
-        self._width = constants.VIEWPORT_W / constants.SCALE
-        self._height = constants.VIEWPORT_H / constants.SCALE
-        self._track = (constants.TERRAIN_LENGTH - constants.TERRAIN_GRASS) * constants.TERRAIN_STEP
-        self._lidar = Lidar(constants)
-
-    def reset(
-        self, *, seed: int | None = None, options: dict[str, Any] | None = None
-    ) -> tuple[NDArray[np.float32], dict[str, Any]]:
-        """Start an episode."""
-        result = super().reset(seed=seed, options=options)
-        self.hull.userData = HULL
-        for number in (1, 3):
-            self.legs[number].userData = number
-        self.world.contactListener = _contact_listener_class()(self)
-        return result
+        self._lidar = Lidar(self.module)
 
     def step(
         self, action: NDArray[np.floating[Any]]
     ) -> tuple[NDArray[np.float32], Any, bool, bool, dict[str, Any]]:
         """Turn the joints, let time pass, and look around."""
-        constants = self.module
+        constants, torque = self.module, self.module.MOTORS_TORQUE
+        speeds = (constants.SPEED_HIP, constants.SPEED_KNEE) * 2
         strengths = np.minimum(np.abs(action), 1)
-        self._drive(np.sign(action).tolist(), strengths.tolist())
+        for joint, speed, direction, strength in zip(
+            self.joints, speeds, np.sign(action).tolist(), strengths.tolist(), strict=True
+        ):
+            joint.motorSpeed = speed * direction
+            joint.maxMotorTorque = torque * strength
         self.world.Step(1.0 / constants.FPS, 6 * 30, 2 * 30)
-        position = self.hull.position
-        angle = self.hull.angle
+        position, angle = self.hull.position, self.hull.angle
         observation = self._observe(angle, position)
-
         shaping = 130 * position.x / constants.SCALE - 5.0 * abs(angle)
         reward: Any = 0.0 if self.prev_shaping is None else shaping - self.prev_shaping
         self.prev_shaping = shaping
         # One after the other in the action's precision, as Gymnasium does.
-        for cost in 0.00035 * constants.MOTORS_TORQUE * strengths:
+        for cost in 0.00035 * torque * strengths:
             reward -= cost
         if self.game_over or position.x < 0:
             return observation, -100, True, False, {}
-        return observation, reward, position.x > self._track, False, {}
-
-    def _drive(self, directions: list[float], strengths: list[float]) -> None:
-        """Set the motors of the four joints."""
-        torque = self.module.MOTORS_TORQUE
-        for joint, speed, direction, strength in zip(
-            self.joints, self._motor_speeds, directions, strengths, strict=True
-        ):
-            joint.motorSpeed = speed * direction
-            joint.maxMotorTorque = torque * strength
+        track = (constants.TERRAIN_LENGTH - constants.TERRAIN_GRASS) * constants.TERRAIN_STEP
+        return observation, reward, position.x > track, False, {}
 
     def _observe(self, angle: float, position: Any) -> NDArray[np.float32]:
         """Return (24,) hull, legs and lidar."""
-        frames, hip, knee = self.module.FPS, self.module.SPEED_HIP, self.module.SPEED_KNEE
+        constants, frames = self.module, self.module.FPS
+        hip, knee = constants.SPEED_HIP, constants.SPEED_KNEE
         velocity = self.hull.linearVelocity
         left_hip, left_knee, right_hip, right_knee = self.joints
         state = [
             angle,
             2.0 * self.hull.angularVelocity / frames,
-            0.3 * velocity.x * self._width / frames,
-            0.3 * velocity.y * self._height / frames,
+            0.3 * velocity.x * (constants.VIEWPORT_W / constants.SCALE) / frames,
+            0.3 * velocity.y * (constants.VIEWPORT_H / constants.SCALE) / frames,
             left_hip.angle,
             left_hip.speed / hip,
             left_knee.angle + 1.0,
@@ -144,80 +119,17 @@ class LeanWalker(SelfContainedWalker):
         """Let Box2D find what a ray of the lidar meets first."""
         callback = self.lidar[ray]
         callback.fraction = 1.0
-        self.world.RayCast(callback, position, self._lidar.end(ray, position.x, position.y))
+        _, _, right, down = self._lidar.rays[ray]
+        self.world.RayCast(callback, position, (position.x + right, position.y - down))
         fraction: float = callback.fraction
         return fraction
 
-    def _generate_terrain(self, hardcore: bool) -> None:  # noqa: ARG002 - Gymnasium's signature
-        """Make the ground, with the numbers that Gymnasium draws for it."""
-        constants = self.module
-        xs = [i * constants.TERRAIN_STEP for i in range(constants.TERRAIN_LENGTH)]
-        points = list(zip(xs, self._draw_heights(), strict=True))
-        create_body, ground = self.world.CreateBody, constants.Box2D.b2BodyDef()
-        edge, fixtures = self.fd_edge.shape, []
-        for left, right in pairwise(points):
-            edge.vertex1, edge.vertex2 = left, right
-            # A body for each, as Gymnasium has it: Box2D keeps bodies' times within a step.
-            body = create_body(ground)
-            self.terrain.append(body)
-            fixtures.append(body.CreateFixture(self.fd_edge))
-        self._lidar.set_ground(points, fixtures)
-
-    def _draw_heights(self) -> list[float]:
-        """Draw the heights of the ground: stretches that each begin level, after a level start."""
-        constants, draw = self.module, self.np_random
-        length, middle, scale = constants.TERRAIN_LENGTH, constants.TERRAIN_HEIGHT, constants.SCALE
-        shortest, longest = constants.TERRAIN_GRASS // 2, constants.TERRAIN_GRASS
-        end, height, velocity = constants.TERRAIN_STARTPAD, middle, 0.0
-        heights = [height] * end
-        while end <= length:
-            stretch = int(draw.integers(shortest, longest))
-            heights.append(height)
-            for number in draw.random(max(min(stretch, length - end) - 1, 0)).tolist():
-                velocity = 0.8 * velocity + 0.01 * ((middle > height) - (middle < height))
-                velocity += (2.0 * number - 1.0) / scale  # uniform(-1, 1) takes longer
-                height += velocity
-                heights.append(height)
-            end += stretch
-        return heights[:length]
-
-    def _generate_clouds(self) -> None:
-        """Pass over the random numbers of Gymnasium's clouds: eleven for each."""
-        self.np_random.random(self.module.TERRAIN_LENGTH // 20 * 11)
-
-
-@cache
-def _contact_listener_class() -> type[Any]:
-    """Derive the class that notes the contacts of a walker from Box2D's listener."""
-    from Box2D import b2ContactListener
-
-    class ContactListener(b2ContactListener):  # type: ignore[misc]  # it has no types
-        """Sets `game_over` and `ground_contact`, as Gymnasium's does."""
-
-        def __init__(self, walker: LeanWalker) -> None:
-            super().__init__()
-            self._walker = walker
-
-        def BeginContact(self, contact: Any) -> None:  # noqa: N802 - Box2D's name
-            part = contact.fixtureB.body.userData  # Box2D puts the edge, the ground, first
-            if part == HULL:
-                self._walker.game_over = True
-            elif part is not None:
-                self._walker.legs[part].ground_contact = True
-
-        def EndContact(self, contact: Any) -> None:  # noqa: N802 - Box2D's name
-            part = contact.fixtureB.body.userData
-            if part is not None and part != HULL:
-                self._walker.legs[part].ground_contact = False
-
-        # Called for every contact in every step: the methods of Box2D's class take longer.
-        def PreSolve(self, contact: Any, manifold: Any) -> None:  # noqa: N802
-            pass
-
-        def PostSolve(self, contact: Any, impulse: Any) -> None:  # noqa: N802
-            pass
-
-    return ContactListener
+    def _generate_terrain(self, hardcore: bool) -> None:
+        """Make the ground, and show it to the lidar."""
+        super()._generate_terrain(hardcore)  # type: ignore[misc]  # of Gymnasium's walker
+        self.terrain.reverse()  # from left to right
+        points = list(zip(self.terrain_x, self.terrain_y, strict=True))
+        self._lidar.set_ground(points, [body.fixtures[0] for body in self.terrain])
 
 
 class Lidar:
@@ -229,14 +141,14 @@ class Lidar:
     fraction at that edge alone. Rays that pass a point so closely that rounding decides which
     edge they meet, and all rays from anywhere but above the ground, are left to the caller.
 
-    Args:
-        module: Gymnasium's module, with the constants of a context.
+    Attributes:
+        rays: Sine and cosine of the angle of each, and its reach to the right and down.
     """
 
     def __init__(self, module: ModuleType) -> None:
         reach, self._spacing = module.LIDAR_RANGE, module.TERRAIN_STEP
         angles = [1.5 * i / 10.0 for i in range(10)]
-        self._rays = [
+        self.rays = [
             (math.sin(a), math.cos(a), math.sin(a) * reach, math.cos(a) * reach) for a in angles
         ]
         self._points_in_reach = math.ceil(reach / self._spacing) + 1
@@ -249,14 +161,8 @@ class Lidar:
 
     def set_ground(self, points: list[tuple[float, float]], edges: list[Any]) -> None:
         """Take the points of the ground from left to right, and the fixtures between them."""
-        self._xs = [x for x, _ in points]
-        self._ys = [y for _, y in points]
+        self._xs, self._ys = [x for x, _ in points], [y for _, y in points]
         self._edges = edges
-
-    def end(self, ray: int, x: float, y: float) -> tuple[float, float]:
-        """Return the end of a ray from (x, y)."""
-        _, _, right, down = self._rays[ray]
-        return x + right, y - down
 
     def scan(self, x: float, y: float) -> tuple[list[float], list[int]]:
         """Look from a point.
@@ -271,13 +177,13 @@ class Lidar:
             xs[point - 1] + tolerance < x < xs[point] - tolerance
             and y > max(ys[point - 1], ys[point]) + tolerance
         ):
-            return [1.0] * len(self._rays), list(range(len(self._rays)))
+            return [1.0] * len(self.rays), list(range(len(self.rays)))
         self._start.x, self._start.y = x, y
         last = min(point + self._points_in_reach, len(xs) - 1)
         ahead, above = xs[point] - x, ys[point] - y
         fractions: list[float] = []
         doubtful: list[int] = []
-        for sine, cosine, right, down in self._rays:
+        for sine, cosine, right, down in self.rays:
             # How far the ray passes below the point.
             while (below := sine * above + cosine * ahead) < -tolerance and point < last:
                 point += 1

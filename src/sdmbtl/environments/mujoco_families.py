@@ -3,17 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from importlib import import_module
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import Any, ClassVar
 
 import gymnasium
 
 from sdmbtl.contexts import Range
 from sdmbtl.environments.family import EnvironmentFamily
-from sdmbtl.environments.registered import find_registered, load_creator, make_registered
-
-if TYPE_CHECKING:
-    from sdmbtl.environments.env_batch import EnvBatch
+from sdmbtl.environments.registered import (
+    find_registered,
+    make_registered,
+    update_constants_of_mujoco,
+)
 
 #: Settings that RL Baselines3 Zoo has for PPO on Hopper as well as on HalfCheetah.
 ZOO: Mapping[str, Any] = {
@@ -66,32 +66,15 @@ class MujocoFamily(EnvironmentFamily):
 
     def build(self, context: dict[str, float], render_mode: str | None) -> gymnasium.Env[Any, Any]:
         """Make the registered environment with the context's values."""
-        env = self.make_usual(render_mode)
-        inner: Any = env.unwrapped
-        self.change_model(inner.model, inner.data, context)
-        return env
-
-    def make_usual(self, render_mode: str | None) -> gymnasium.Env[Any, Any]:
-        """Make the registered environment as it is."""
-        return make_registered(find_registered(self.registered), render_mode, {})
-
-    def change_model(self, model: Any, data: Any, context: Mapping[str, float]) -> None:
-        """Give the usual model a context's values; MuJoCo computes what depends on masses."""
-        import mujoco
-
+        env = make_registered(find_registered(self.registered), render_mode, {})
+        model: Any = env.unwrapped.model  # type: ignore[attr-defined]
         model.opt.gravity[2] = -context["gravity"]
         model.body_mass *= context["mass"]
         model.body_inertia *= context["mass"]
         model.geom_friction[:, 0] *= context["friction"]  # the others are of spinning and rolling
         model.actuator_gear *= context["gear"]
-        mujoco.mj_setConst(model, data)
-
-    def make_env_batch(self, size: int) -> EnvBatch:
-        """Make robots that are stepped without Gymnasium's Python around each."""
-        load_creator(find_registered(self.registered))  # names what to install if it is missing
-        batch = import_module("sdmbtl.environments.mujoco_batch")
-        made: EnvBatch = getattr(batch, f"{self.name}Batch")(self, size)
-        return made
+        update_constants_of_mujoco(env)
+        return env
 
 
 class Hopper(MujocoFamily):

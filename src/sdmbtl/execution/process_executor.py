@@ -76,7 +76,6 @@ class _Process(Worker):
     def do(self, call: Call, on_report: Listener | None) -> Answer:
         """Have a task done; see `Worker.do`."""
         time_limit, memory_limit = self._time_limit, self._memory_limit
-        out_of_memory = _count_out_of_memory()
         begun = time.monotonic() + self.start_seconds
         with suppress(BrokenPipeError, ConnectionResetError):  # which is noticed below
             self._connection.send(call)
@@ -85,7 +84,8 @@ class _Process(Worker):
                 try:
                     kind, content = self._connection.recv()
                 except (EOFError, OSError):
-                    raise self._died(_count_out_of_memory() > out_of_memory) from None
+                    self.kill()  # which changes nothing about how it ended
+                    raise WorkerLostError(_ending(self._process.returncode)) from None
                 if kind in ("result", "error"):
                     return kind, content
                 if kind == "begun":
@@ -107,23 +107,14 @@ class _Process(Worker):
                 os.killpg(self.pid, signal.SIGKILL)
         self._process.wait()
 
-    def _died(self, out_of_memory: bool) -> WorkerLostError:
-        """Describe how the process ended."""
-        self.kill()  # which changes nothing about how it ended
-        status = self._process.returncode
-        if status >= 0:
-            return WorkerLostError(f"The worker ended with exit status {status}.")
-        name = signal.Signals(-status).name
-        if -status != signal.SIGKILL:
-            how = "crashed" if -status in _CRASHES else "killed"
-            return WorkerLostError(f"The worker {how} ({name}).")
-        if out_of_memory:
-            return WorkerLostError("The system killed the worker for lack of memory.")
-        return WorkerLostError(f"The worker was killed ({name}).")
 
-
-#: Signals by which a process ends by its fault.
-_CRASHES = (signal.SIGSEGV, signal.SIGABRT, signal.SIGFPE, signal.SIGILL, signal.SIGBUS)
+def _ending(status: int) -> str:
+    """Describe how a process ended."""
+    if status >= 0:
+        return f"The worker ended with exit status {status}."
+    name = signal.Signals(-status).name
+    why = ", perhaps for lack of memory" if -status == signal.SIGKILL else ""
+    return f"The worker was ended by a signal ({name}){why}."
 
 
 def _memory_of(process: int) -> int:
@@ -133,12 +124,3 @@ def _memory_of(process: int) -> int:
     except (OSError, IndexError, ValueError):
         return 0
     return pages * os.sysconf("SC_PAGE_SIZE")
-
-
-def _count_out_of_memory() -> int:
-    """Return how often the system killed a process for lack of memory; 0 if unknown."""
-    with suppress(OSError, ValueError):
-        for line in Path("/proc/vmstat").read_text().splitlines():
-            if line.startswith("oom_kill "):
-                return int(line.split()[1])
-    return 0

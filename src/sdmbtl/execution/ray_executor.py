@@ -176,8 +176,6 @@ def explain(error: Exception, time_limit: float | None = None) -> Exception:
     text = " ".join(str(error).split())[:300]
     if isinstance(error, exceptions.GetTimeoutError):
         return out_of_time(time_limit or 0.0)
-    if isinstance(error, exceptions.OutOfMemoryError):
-        return WorkerLostError(f"Ray killed the worker for lack of memory: {text}")
     if isinstance(error, exceptions.LocalRayletDiedError):
         # No task can be given out any more: that is not a fault of those that were.
         return ExecutorError(
@@ -186,6 +184,4 @@ def explain(error: Exception, time_limit: float | None = None) -> Exception:
         )
     if isinstance(error, exceptions.RuntimeEnvSetupError):
         return ExecutorError(f"Ray could not set up 'runtime_env': {text}")
-    if isinstance(error, exceptions.NodeDiedError) or "node has died" in text:
-        return WorkerLostError(f"The node of the worker was lost: {text}")
-    return WorkerLostError(f"The worker died ({type(error).__name__}): {text}")
+    return WorkerLostError(f"The worker was lost ({type(error).__name__}): {text}")

@@ -18,25 +18,18 @@ SIZE = (7.0, 4.4)
 
 
 def draw_comparison(comparison: Comparison, ax: Axes | None = None) -> Axes:
-    """Draw a line for each method, with bands of 95 % where it has several seeds.
-
-    Args:
-        comparison: The methods.
-        ax: Where to draw; on a new figure if left out.
-    """
+    """Draw a line for each method, with bands of 95 % where it has several seeds."""
     axes = new_figure(SIZE).subplots() if ax is None else ax
     unit, ends = 100 if comparison.is_share else 1, []
     for number, method in enumerate(comparison.methods):
         colour = LINES[number % len(LINES)]
-        end = min(curve.cost[-1] for curve in method.curves)
-        begin = max(curve.cost[0] for curve in method.curves)
-        costs = np.unique(np.concatenate([curve.cost for curve in method.curves]))
+        end = min(costs[-1] for costs, _ in method.curves)
+        begin = max(costs[0] for costs, _ in method.curves)
+        costs = np.unique(np.concatenate([costs for costs, _ in method.curves]))
         costs = costs[(costs >= begin) & (costs <= end)]
-        found = [method.at(cost) for cost in costs]
-        means = unit * np.array([estimate.mean for estimate in found])
+        means, widths = unit * np.array([method.at(cost) for cost in costs]).T
         axes.step(costs, means, ".-", where="post", color=colour, lw=2)
         ends.append((without_mathematics(method.name), costs[-1], means[-1], colour))
-        widths = unit * np.array([estimate.half_width for estimate in found])
         if np.isfinite(widths).all():
             low, high = means - widths, means + widths
             axes.fill_between(costs, low, high, step="post", color=colour, alpha=0.15, lw=0)

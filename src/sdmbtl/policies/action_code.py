@@ -2,28 +2,31 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 from gymnasium import spaces
 from numpy.typing import NDArray
 
-from sdmbtl.environments.flattening import FlatActions
+from sdmbtl.checks import short_text
+from sdmbtl.errors import PolicyError
 
 
 class ActionCode:
-    """Codes of actions: one entry for each output of a network.
+    """Outputs of a network for actions of a space, and codes of its actions.
 
-    The code of a choice among possibilities is 1 for the chosen one and 0 for the others. The code
-    of a number is the number, scaled so that its bounds are -1 and 1 if it has any.
+    A code has one entry for each output. That of a choice among possibilities is 1 for the chosen
+    one and 0 for the others. That of a number is the number, scaled so that its bounds are -1 and
+    1 if it has any.
 
     Args:
         space: A Box of floats, Discrete, MultiDiscrete or MultiBinary.
 
     Attributes:
-        actions: The actions as outputs of a network.
+        space: That space.
         sizes: Numbers of possibilities, one for each choice; None for numbers.
-        size: K, the entries of a code.
+        size: K, the outputs that a network needs.
         centre: (K,) number with the code 0; empty for choices.
         half_width: (K,) distance from it to the number with the code 1; empty for choices.
 
@@ -32,42 +35,77 @@ class ActionCode:
     """
 
     def __init__(self, space: spaces.Space[Any]) -> None:
-        self.actions = FlatActions(space)
-        self.sizes, self.size = self.actions.sizes, self.actions.n_outputs
+        self.space = space
+        self.sizes: tuple[int, ...] | None = None
         self.centre = self.half_width = np.zeros(0, np.float32)
-        self._starts = np.zeros(0, np.int64)
-        if isinstance(space, spaces.Box):
-            low, high = (x.ravel().astype(np.float64) for x in (space.low, space.high))
-            # The bounds decide an entry that can only be one number, whatever its code.
-            bounded = np.isfinite(low) & np.isfinite(high) & (low < high)
-            low, high = np.where(bounded, low, -1.0), np.where(bounded, high, 1.0)
-            self.centre = ((low + high) / 2).astype(np.float32)
-            self.half_width = ((high - low) / 2).astype(np.float32)
-        elif self.sizes is not None:
-            first = np.cumsum((0, *self.sizes[:-1]))
-            lowest = getattr(space, "start", 0)
-            self._starts = first - np.ravel(lowest)
+        self._lowest: Any = getattr(space, "start", 0)
+        match space:
+            case spaces.Box() if np.issubdtype(space.dtype, np.floating):
+                low, high = (x.ravel().astype(np.float64) for x in (space.low, space.high))
+                # The bounds decide an entry that can only be one number, whatever its code.
+                bounded = np.isfinite(low) & np.isfinite(high) & (low < high)
+                low, high = np.where(bounded, low, -1.0), np.where(bounded, high, 1.0)
+                self.centre = ((low + high) / 2).astype(np.float32)
+                self.half_width = ((high - low) / 2).astype(np.float32)
+                self.size = len(low)
+                return
+            case spaces.Discrete():
+                self.sizes = (int(space.n),)
+            case spaces.MultiDiscrete():
+                self.sizes = tuple(int(n) for n in space.nvec.ravel())
+            case spaces.MultiBinary():
+                self.sizes = (2,) * spaces.flatdim(space)
+            case _:
+                raise PolicyError(
+                    "Actions can be learned if they are a Box of floats, Discrete, MultiDiscrete "
+                    f"or MultiBinary. Got {short_text(space)} instead."
+                )
+        self.size = sum(self.sizes)
+        self._starts = np.cumsum((0, *self.sizes[:-1])) - np.ravel(self._lowest)
 
     @property
     def is_plain(self) -> bool:
         """True if numbers are their own codes, or there are choices only."""
         return bool((self.centre == 0).all() and (self.half_width == 1).all())
 
+    def best(self, outputs: NDArray[np.float32]) -> Any:
+        """Return the actions that a network finds best, by its (..., K) outputs."""
+        return self._to_space(outputs if self.sizes is None else find_largest(outputs, self.sizes))
+
     def decode(self, chosen: NDArray[Any]) -> Any:
-        """Actions of the space for (S, D) learned ones: codes of numbers, or possibilities."""
+        """Return actions for (S, D) learned ones: codes of numbers, or possibilities."""
         if self.sizes is None:
             chosen = chosen * self.half_width + self.centre
-        return self.actions.to_space(chosen)
+        return self._to_space(chosen)
 
     def __call__(self, actions: Any) -> NDArray[np.float32]:
-        """(..., K) codes of one action or of a batch of them, as the environment takes them."""
+        """Return (..., K) codes of one action or of a batch, as the environment takes them."""
         array = np.asarray(actions)
-        axes = len(self.actions.space.shape or ())
+        leading = array.shape[: array.ndim - len(self.space.shape or ())]
         if self.sizes is None:
-            flat = array.reshape(*array.shape[: array.ndim - axes], self.size)
-            scaled: NDArray[np.float32] = (flat - self.centre) / self.half_width
+            scaled: NDArray[np.float32] = (
+                array.reshape(*leading, self.size) - self.centre
+            ) / self.half_width
             return scaled.astype(np.float32, copy=False)
-        flat = array.reshape(*array.shape[: array.ndim - axes], len(self.sizes))
-        code = np.zeros((*flat.shape[:-1], self.size), np.float32)
+        flat = array.reshape(*leading, len(self.sizes))
+        code = np.zeros((*leading, self.size), np.float32)
         np.put_along_axis(code, flat.astype(np.int64) + self._starts, 1.0, axis=-1)
         return code
+
+    def _to_space(self, chosen: NDArray[Any]) -> Any:
+        """Return actions as the environment takes them, for (..., D) possibilities or values."""
+        space = self.space
+        if isinstance(space, spaces.Discrete):
+            return chosen[..., 0] + int(self._lowest)
+        shaped = chosen.reshape(*chosen.shape[:-1], *(space.shape or ()))
+        if isinstance(space, spaces.Box):
+            return np.clip(shaped, space.low, space.high).astype(space.dtype, copy=False)
+        return (shaped + self._lowest).astype(space.dtype, copy=False)
+
+
+def find_largest(outputs: NDArray[np.float32], sizes: Sequence[int]) -> NDArray[np.intp]:
+    """Return (..., D) the possibility with the largest of (..., K) outputs for each choice."""
+    if len(sizes) == 1:
+        return np.asarray(outputs.argmax(axis=-1, keepdims=True))
+    parts = np.split(outputs, np.cumsum(sizes)[:-1], axis=-1)
+    return np.stack([part.argmax(axis=-1) for part in parts], axis=-1)

@@ -10,7 +10,6 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from sdmbtl.checks import check_int
-from sdmbtl.contexts.dimension import as_number
 from sdmbtl.errors import PolicyError
 from sdmbtl.policies.base import Policy
 
@@ -91,15 +90,16 @@ class MlpPolicy(Policy):
         self._flat: Callable[[Any], NDArray[np.float32]] = _as_floats
         self._actions: Callable[[NDArray[np.float32]], Any] = self._plain_actions
         if observation_space is not None or action_space is not None:
-            from sdmbtl.environments.flattening import FlatActions, FlatObservations
+            from sdmbtl.environments.flattening import FlatObservations
+            from sdmbtl.policies.action_code import ActionCode
 
             sizes = self.observation_size, outputs
             if observation_space is not None:
                 flat = FlatObservations(observation_space)
                 self._flat, sizes = flat, (flat.size, sizes[1])
             if action_space is not None:
-                actions = FlatActions(action_space)
-                self._actions, sizes = actions.best, (sizes[0], actions.n_outputs)
+                actions = ActionCode(action_space)
+                self._actions, sizes = actions.best, (sizes[0], actions.size)
             n_coordinates = self.observation_size - sizes[0]  # which are those of the context
             if (n_coordinates and not sees_context) or n_coordinates < 0 or sizes[1] != outputs:
                 raise PolicyError(
@@ -231,7 +231,7 @@ class MlpPolicy(Policy):
             [arrays[f"bias_{i}"] for i in layers],
             arrays["shift"],
             arrays["scale"],
-            None if bounds is None else (as_number(bounds[0]), as_number(bounds[1])),
+            None if bounds is None else (float(bounds[0]), float(bounds[1])),
             description["limit"],
             critic=[(arrays[f"critic_weight_{i}"], arrays[f"critic_bias_{i}"]) for i in critic],
             observations_seen=None if seen is None else float(seen[0]),

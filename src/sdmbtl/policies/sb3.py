@@ -33,7 +33,6 @@ try:
     from stable_baselines3.common import torch_layers
     from stable_baselines3.common.base_class import BaseAlgorithm
     from stable_baselines3.common.policies import BasePolicy
-    from stable_baselines3.common.preprocessing import is_image_space
 except ModuleNotFoundError as _error:
     if _error.name not in ("stable_baselines3", "torch"):
         raise
@@ -84,9 +83,8 @@ class SB3Policy(Policy):
         observation_space: Observations as the network sees them.
         action_space: Actions of the environment.
         weights: State dict.
-        normalization: Normalisation of observations; None if there is none.
-        returns: Statistics by which rewards were normalised, for further training; None if they
-            were not, or it is not known.
+        normalization: Normalisation of observations, if there is one.
+        returns: Statistics by which rewards were normalised, for further training.
         sees_context: Observations end with the unit coordinates of the context.
 
     Raises:
@@ -141,8 +139,8 @@ class SB3Policy(Policy):
             moments = normalizing.ret_rms
             returns = ReturnStatistics(*map(float, (moments.mean, moments.var, moments.count)))
         made = type(model).__name__, policy, used, model.observation_space, model.action_space
-        weights = model.policy.state_dict()
-        return cls(*made, weights, normalization, returns, sees_context=sees_context)
+        statistics = model.policy.state_dict(), normalization, returns
+        return cls(*made, *statistics, sees_context=sees_context)
 
     def _build(self, weights: Mapping[str, torch.Tensor]) -> BasePolicy:
         """Make the network with these weights."""
@@ -172,22 +170,18 @@ class SB3Policy(Policy):
 
     def act(self, observation: ArrayLike) -> Any:
         """Return the action for one observation, or for a batch (one more leading axis)."""
-        seen, space = np.asarray(observation), self.observation_space
-        expected = space.shape or ()
-        leading = seen.ndim - len(expected)
-        shape = seen.shape[max(leading, 0) :]
-        is_transposed = is_image_space(space) and (shape[-1], *shape[:-1]) == expected
-        if leading not in (0, 1) or not (shape == expected or is_transposed):
+        seen: Any = np.asarray(observation)
+        try:
+            if self.normalization is not None:
+                seen = self.normalization(seen)
+            actions, _ = self._network.predict(seen, deterministic=True)
+        except ValueError:
             raise PolicyError(
-                f"This policy takes observations of shape {expected}, one or a batch. "
-                f"Got shape {seen.shape} instead."
-            )
-        if self.normalization is not None:
-            seen = self.normalization(seen)
-        actions, _ = self._network.predict(seen, deterministic=True)
-        if leading == 0 and isinstance(self.action_space, spaces.Discrete):
-            return int(actions)
-        return actions
+                f"This policy takes observations of shape {self.observation_space.shape}, one or a "
+                f"batch. Got shape {np.shape(observation)} instead."
+            ) from None
+        is_single = isinstance(self.action_space, spaces.Discrete) and not np.ndim(actions)
+        return int(actions) if is_single else actions
 
     def weights(self) -> dict[str, torch.Tensor]:
         """Return the state dict. Its tensors are those of the network: copy what you change."""
@@ -205,13 +199,14 @@ class SB3Policy(Policy):
 
     def description(self) -> dict[str, Any]:
         """Return what the network is made from, and the constants of the normalisation."""
-        scaled, names = self.normalization, ("algorithm", "policy", "policy_kwargs")
-        constants = None if scaled is None else {"epsilon": scaled.epsilon, "clip": scaled.clip}
+        scaled = self.normalization
         described = {
-            **{name: getattr(self, name) for name in names},
+            "algorithm": self.algorithm,
+            "policy": self.policy,
+            "policy_kwargs": self.policy_kwargs,
             "observation_space": space_to_json(self.observation_space),
             "action_space": space_to_json(self.action_space),
-            "normalization": constants,
+            "normalization": scaled and {"epsilon": scaled.epsilon, "clip": scaled.clip},
         }
         return {**described, "sees_context": True} if self.sees_context else described
 
@@ -220,22 +215,27 @@ class SB3Policy(Policy):
         cls, arrays: Mapping[str, NDArray[Any]], description: Mapping[str, Any]
     ) -> Self:
         """Make the policy again."""
-        constants = description["normalization"]
         observed = space_from_json(description["observation_space"])
         normalization = None
-        if constants is not None:
+        if description["normalization"] is not None:
             mean, variance = (arrays[name].reshape(observed.shape) for name in (_MEAN, _VARIANCE))
-            normalization = Normalization(mean, variance, **constants, seen=float(arrays[_SEEN][0]))
-        weights = {
-            name.removeprefix(_NETWORK): torch.tensor(array)
-            for name, array in arrays.items()
-            if name.startswith(_NETWORK)
-        }
-        made = description["algorithm"], description["policy"], description["policy_kwargs"]
-        actions = space_from_json(description["action_space"])
-        returns = ReturnStatistics(*arrays[_RETURNS].tolist()) if _RETURNS in arrays else None
-        sees = {"sees_context": description.get("sees_context", False)}
-        return cls(*made, observed, actions, weights, normalization, returns, **sees)
+            seen = float(arrays[_SEEN][0])
+            normalization = Normalization(mean, variance, **description["normalization"], seen=seen)
+        return cls(
+            description["algorithm"],
+            description["policy"],
+            description["policy_kwargs"],
+            observed,
+            space_from_json(description["action_space"]),
+            {
+                name.removeprefix(_NETWORK): torch.tensor(array)
+                for name, array in arrays.items()
+                if name.startswith(_NETWORK)
+            },
+            normalization,
+            ReturnStatistics(*arrays[_RETURNS].tolist()) if _RETURNS in arrays else None,
+            sees_context=description.get("sees_context", False),
+        )
 
 
 def read_archive(path: Path) -> dict[str, torch.Tensor]:
@@ -251,6 +251,7 @@ def read_archive(path: Path) -> dict[str, torch.Tensor]:
             check_size(path, archive.getinfo("policy.pth").file_size, MAX_BYTES)
             content = io.BytesIO(archive.read("policy.pth"))
         weights: dict[str, torch.Tensor] = torch.load(content, "cpu", weights_only=True)
+        return weights
     except FileNotFoundError:
         raise
     except UnpicklingError:  # its advice is to read the file without these precautions
@@ -262,7 +263,6 @@ def read_archive(path: Path) -> dict[str, torch.Tensor]:
         raise PolicyError(
             f"{str(path)!r} is not an archive of stable-baselines3, or it is damaged ({error})."
         ) from None
-    return weights
 
 
 def _check_sizes(arguments: Mapping[str, Any], weights: Mapping[str, torch.Tensor]) -> None:

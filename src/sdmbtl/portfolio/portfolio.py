@@ -24,7 +24,6 @@ from sdmbtl.portfolio.identification import Identification, nearness
 from sdmbtl.portfolio.member import Actor, ContextPolicy, Member, checked_member
 from sdmbtl.selectors.choice import tie_margin
 from sdmbtl.transfer import ReturnModel, mean_of, mean_over_episodes, share_of_range
-from sdmbtl.transfer.return_model import continued_policies
 from sdmbtl.trust import refuse_untrusted
 from sdmbtl.wording import counted, coverage_text, html_lines
 
@@ -112,7 +111,7 @@ class Portfolio:
             np.array([mean_over_episodes(m.returns) for m in checked]),
             np.array([np.isfinite(m.returns).sum(axis=1) for m in checked], dtype=np.float64),
             _episode_variance([m.returns for m in checked]),
-            continued_policies(parents, [m.source for m in checked]),
+            [m.source for m in checked],
         )
 
     # -- members -------------------------------------------------------------------------

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from sdmbtl.callbacks.live_file import LIVE_FILE
+from sdmbtl.callbacks.displays import LIVE_FILE
 from sdmbtl.contexts import ContextSpace, Dimension, Levels
 from sdmbtl.contexts.regions import unit_box
 from sdmbtl.files import unsafe_path_reason
@@ -116,14 +116,12 @@ def _tiles(snapshot: StudySnapshot) -> list[tuple[str, str]]:
     for label, other in (("Best single policy", single), ("Random actions", random)):
         if other is not None:
             tiles.append((label, level_figure(other.performance, other.coverage)))
-    for network in snapshot.networks:
-        own = snapshot.level(network.mean_return)
-        text = level_figure(own.performance, own.coverage)
-        tiles.append((f"One network, context {network.context}", text))
-    for baseline in snapshot.baselines:
-        own = snapshot.level(baseline.mean_return)
-        text = level_figure(own.performance, own.coverage)
-        tiles.append((f"One policy, same steps, context {baseline.context}", text))
+    for label, context, mean in (
+        *(("One network", n.context, n.mean_return) for n in snapshot.networks),
+        *(("One policy, same steps", b.context, b.mean_return) for b in snapshot.baselines),
+    ):
+        own = snapshot.level(mean)
+        tiles.append((f"{label}, context {context}", level_figure(own.performance, own.coverage)))
     if snapshot.next_gain is not None:
         tiles.append(("Another policy", gain_text(snapshot.next_gain, snapshot.known_span)))
     return tiles
@@ -145,19 +143,12 @@ def _space(space: ContextSpace) -> dict[str, Any]:
                 "units": None if levels is None else dimension.to_unit(levels).round(6),
             }
         )
-    is_list = not space.is_grid
-    return {
-        "dimensions": dimensions,
-        "targets": len(space),
-        "weights": space.weights,
-        "points": _points(space) if is_list else None,
-        "units": space.positions.round(5) if is_list else None,
-    }
-
-
-def _points(space: ContextSpace) -> list[list[Any]]:
-    dimensions = space.dimensions.values()
-    return [[_shown(d, v) for d, v in zip(dimensions, p, strict=True)] for p in space.targets]
+    points = units = None
+    if not space.is_grid:
+        ds, units = space.dimensions.values(), space.positions.round(5)
+        points = [[_shown(d, v) for d, v in zip(ds, point, strict=True)] for point in space.targets]
+    about = {"dimensions": dimensions, "targets": len(space), "weights": space.weights}
+    return {**about, "points": points, "units": units}
 
 
 def _shown(dimension: Dimension, value: float) -> Any:

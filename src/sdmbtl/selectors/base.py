@@ -11,7 +11,6 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Mapping
-from functools import cached_property
 from typing import Any, ClassVar, Literal, TypedDict, Unpack, overload
 
 import numpy as np
@@ -67,13 +66,10 @@ class Selector(ABC):
     def __init__(
         self, space: ContextSpace, *, seed: int = 0, sampling: SamplingLike | None = None
     ) -> None:
-        if not isinstance(space, ContextSpace):
-            raise SelectorError(
-                f"The 'space' of a selector must be a ContextSpace. Got {space!r} instead."
-            )
         self.space = space
         self.seed = check_int("seed", seed, low=0, error=SelectorError)
         self.sampling = TargetSampling.of(sampling)
+        self._sample: TargetSample | None = None
         self.history = History(space, self.seed)
 
     # -- methods that a selector implements -------------------------------------------------
@@ -253,14 +249,12 @@ class Selector(ABC):
 
         What was not played, or not as often as the rest, is predicted; see `ReturnModel`.
         """
-        expected = self._seen().expected_returns
-        if self._sample is None or not len(expected):
+        seen = self._seen()
+        expected = seen.expected_returns
+        if seen.sample is None or not len(expected):
             return expected
-        returns = self.rows.returns.copy()
-        for row, predicted in zip(returns, expected, strict=True):
-            holes = np.isnan(row)
-            row[holes] = predicted[self._sample.parts[holes]]
-        return returns
+        rows = self.rows.returns
+        return np.where(np.isnan(rows), expected[:, seen.sample.parts], rows)
 
     @property
     def expected_best(self) -> NDArray[np.float64]:
@@ -274,7 +268,7 @@ class Selector(ABC):
         """(N,) id of the trial with the highest expected return; -1 before the first row."""
         if not len(self.rows):
             return np.full(len(self.space), -1, dtype=np.intp)
-        ids = np.array([t.id for t in self.trials if t.row is not None], dtype=np.intp)
+        ids = np.array([t.id for t in self.history.finished], dtype=np.intp)
         return np.asarray(ids[self.expected_returns.argmax(axis=0)])
 
     @property
@@ -320,10 +314,7 @@ class Selector(ABC):
         """
         mine = self._identity()
         if not isinstance(state, Mapping) or not {*mine, "trials"} <= set(state):
-            raise StateError(
-                f"This is not what state_dict() returned: {short_text(state)}. Text needs "
-                "json.loads first."
-            )
+            raise StateError(f"This is not what state_dict() returned: {short_text(state)}.")
         changed = differences({key: state[key] for key in mine}, mine)
         if changed:
             raise StateError(
@@ -349,26 +340,22 @@ class Selector(ABC):
         }
 
     def __repr__(self) -> str:
-        counts = {s: sum(t.status == s for t in self.trials) for s in ("finished", "pending")}
-        return (
-            f"{type(self).__name__}({len(self.space)} targets, {counts['finished']} finished, "
-            f"{counts['pending']} pending)"
-        )
+        counts = f"{len(self.history.finished)} finished, {len(self.pending)} pending"
+        return f"{type(self).__name__}({len(self.space)} targets, {counts})"
 
     # -- inside --------------------------------------------------------------------------------
 
-    @cached_property
-    def _sample(self) -> TargetSample | None:
-        if self.sampling is None or len(self.space) <= self.sampling.exact_up_to:
-            return None
-        return TargetSample(self.space, self.sampling.size, self.seed)
-
-    def _seen(self) -> History:
+    def _seen(self, history: History | None = None) -> History:
         """Return what the selector computes with: the history, perhaps that of a sample."""
-        return self.history.on_sample(self._sample)
+        history = self.history if history is None else history
+        if self.sampling is None or len(self.space) <= self.sampling.exact_up_to:
+            return history
+        if self._sample is None:
+            self._sample = TargetSample(self.space, self.sampling.size, self.seed)
+        return history.on_sample(self._sample)
 
     def _next_trial(self, history: History) -> Trial:
-        seen = history.on_sample(self._sample)
+        seen = self._seen(history)
         try:
             proposal = self.propose(seen)
         except ExhaustedError:
@@ -378,29 +365,21 @@ class Selector(ABC):
             source = self.space.source(int(seen.rng("sample used up").choice(free)))
             reason = f"All {len(seen.space)} targets compared are used up: a random other one."
             proposal = Proposal(source, "random", reason)
-        if not isinstance(proposal, Proposal) or not isinstance(proposal.source, Source):
+        usable = isinstance(proposal, Proposal) and isinstance(proposal.source, Source)
+        if not usable or history.is_taken(proposal.source):
             raise SelectorError(
-                f"{type(self).__name__}.propose must return a Proposal with a Source: "
-                f"space.source(index) for a target. Got {proposal!r} instead."
+                f"{type(self).__name__}.propose must return a Proposal with a Source, and must not "
+                f"propose a context twice. Got {proposal!r}."
             )
-        trial = self._new_trial(history, proposal)
-        if history.is_taken(trial.source):
-            raise SelectorError(
-                f"{type(self).__name__}.propose returned {trial.context}, which was proposed "
-                "before. A selector must not propose a context twice."
-            )
-        return trial
+        return self._new_trial(history, proposal)
 
     def _new_trial(self, history: History, proposal: Proposal) -> Trial:
         source = proposal.source
-        if source.parent is not None:
-            finished = [t.id for t in history.trials if t.status == "finished"]
-            if source.parent not in finished:
-                raise SelectorError(
-                    f"The 'parent' of a source is a trial that is finished. Trial {source.parent} "
-                    f"is not; finished: {finished or 'none yet'}. Leave the parent out to start "
-                    "from scratch."
-                )
+        if source.parent is not None and source.parent not in [t.id for t in history.finished]:
+            raise SelectorError(
+                f"The 'parent' of a source is a trial that is finished. Trial {source.parent} is "
+                "not. Leave the parent out to start from scratch."
+            )
         return Trial(
             id=len(history.trials),
             source=source,
@@ -414,16 +393,20 @@ class Selector(ABC):
 
     def _find(self, trial: TrialLike, *, repeat: bool, forgotten: bool = False) -> Trial | None:
         """The trial a caller means; None for a context that is new, or trained once more."""
-        if isinstance(trial, Trial):
-            found = self._by_id(trial.id)
-            if found.source != trial.source:
+        number = trial.id if isinstance(trial, Trial) else trial
+        if isinstance(number, int | np.integer) and not isinstance(number, bool):
+            if not 0 <= number < len(self.trials):
                 raise UnknownTrialError(
-                    f"Trial {trial.id} of this selector has the context {found.context}, not "
+                    f"There is no trial {number}; there are {len(self.trials)} so far. "
+                    "Tell a context instead if the policy was trained elsewhere."
+                )
+            found = self.trials[number]
+            if isinstance(trial, Trial) and found.source != trial.source:
+                raise UnknownTrialError(
+                    f"Trial {number} of this selector has the context {found.context}, not "
                     f"{trial.context}. The trial comes from another selector."
                 )
             return found
-        if isinstance(trial, int | np.integer) and not isinstance(trial, bool):
-            return self._by_id(int(trial))
         source = self._as_source(trial)  # type: ignore[arg-type]
         same = self.history.with_source(source)
         pending = [t for t in same if t.status == "pending"]
@@ -445,16 +428,6 @@ class Selector(ABC):
             return Source.at(self.space.vector(given))
         self.space.vector(given.vector)  # as many values as there are dimensions
         return given
-
-    def _by_id(self, number: int) -> Trial:
-        trials = self.trials
-        if not 0 <= number < len(trials):
-            known = f"0 to {len(trials) - 1}" if trials else "none yet"
-            raise UnknownTrialError(
-                f"There is no trial {number}; ids so far: {known}. "
-                "Tell a context instead if the policy was trained elsewhere."
-            )
-        return trials[number]
 
     def _checked_returns(
         self, trial: Trial, row: ArrayLike | None, status: Status, source_return: float | None
@@ -479,8 +452,7 @@ class Selector(ABC):
             return checked, own
         if own != checked[trial.index]:
             raise RowError(
-                f"The source is target {trial.index}, on which the row says "
-                f"{checked[trial.index]:g}, but source_return is {own:g}. Leave source_return "
-                "out, or correct the row."
+                f"The row has {checked[trial.index]:g} on the source, target {trial.index}, but "
+                f"source_return is {own:g}. Leave source_return out, or correct the row."
             )
         return checked, None

@@ -73,7 +73,7 @@ def refine_choice(
     if sample is None:
         return None
     parts = np.argsort(-gains, kind="stable")[:PARTS]
-    near = np.sort(np.concatenate([sample.members(int(part)) for part in parts]))
+    near = np.sort(np.concatenate([sample.members[part] for part in parts]))
     near = near[history.whole.free_targets()[near]]
     near = near[:: -(-len(near) // MOST_TARGETS) or 1]
     if not len(near):

@@ -17,7 +17,7 @@ from sdmbtl.selectors.gaussian_process import GaussianProcess
 from sdmbtl.selectors.history import History
 from sdmbtl.selectors.trial import Proposal
 from sdmbtl.transfer import SeparableGap
-from sdmbtl.transfer.slopes import RunningPairSums, SlopeMethod
+from sdmbtl.transfer.slopes import PairSums, SlopeMethod
 from sdmbtl.wording import rise_in_words
 
 BestPerformance = Literal["real", "modelled"]
@@ -64,7 +64,7 @@ class GPSelector(Selector):
         known_name("best", best, get_args(BestPerformance), error=SelectorError)
         known_name("slopes", slopes, (*get_args(SlopeMethod), "fixed"), error=SelectorError)
         self.best, self.slopes = best, slopes
-        self._sums = RunningPairSums()
+        self._sums = PairSums()
 
     @classmethod
     def original(cls, space: ContextSpace, *, seed: int = 0) -> GPSelector:

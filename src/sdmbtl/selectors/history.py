@@ -13,7 +13,6 @@ from sdmbtl.errors import ExhaustedError, SelectorError
 from sdmbtl.seeds import seed_sequence
 from sdmbtl.selectors.trial import Status, Trial
 from sdmbtl.transfer import ObservedRows, ReturnModel
-from sdmbtl.transfer.return_model import continued_policies
 
 #: A return that is not known to be a mean of few episodes counts as one of this many.
 EXACT = 100.0
@@ -65,6 +64,11 @@ class History:
         return tuple(self._trials)
 
     @property
+    def finished(self) -> list[Trial]:
+        """The trials that have a row, in the order of the ids."""
+        return [trial for trial in self._trials if trial.row is not None]
+
+    @property
     def rows(self) -> ObservedRows:
         """The observed rows of all finished trials, in the order of their ids.
 
@@ -72,11 +76,11 @@ class History:
         centre.
         """
         if self._rows is None:
-            finished = [t for t in self._trials if t.row is not None]
+            finished = self.finished
             self._rows = ObservedRows(
                 self.space,
                 [t.source.vector for t in finished],
-                [row for t in finished if (row := t.row) is not None],
+                [t.row for t in finished],
                 [np.nan if t.source_return is None else t.source_return for t in finished],
             )
         return self._rows
@@ -86,7 +90,7 @@ class History:
         """(k, N) expected return of each policy on each target: its row, if that is complete."""
         rows = self.rows
         if self._expected is None or self._expected[1] is not rows:
-            finished = [t for t in self._trials if t.row is not None]
+            finished = self.finished
             known = ~np.isnan(rows.returns)
             exact = np.array([t.episodes is None for t in finished], bool) & known.all(axis=1)
             expected = rows.returns
@@ -105,14 +109,14 @@ class History:
             if trial.episodes is not None:
                 episodes[number] = trial.episodes
         parents = [place.get(trial.parent, -1) for trial in finished]
-        continued = continued_policies(parents, [trial.source for trial in finished])
-        return ReturnModel(self.space, parents, returns, episodes, continued=continued)
+        sources = [trial.source for trial in finished]
+        return ReturnModel(self.space, parents, returns, episodes, sources=sources)
 
     def model_with(
         self, trial: Trial, row: NDArray[np.float64], episodes: NDArray[np.intp]
     ) -> tuple[ReturnModel, int]:
         """Return the model of all returns and those of one more policy, and the number of that."""
-        finished = [t for t in self._trials if t.row is not None and t.id < trial.id]
+        finished = [t for t in self.finished if t.id < trial.id]
         finished.append(trial.updated(row=row, episodes=episodes))
         return self._model_of(finished), len(finished) - 1
 
@@ -120,10 +124,8 @@ class History:
         """Return the number of a finished trial's row."""
         return sum(t.row is not None for t in self._trials[:number])
 
-    def on_sample(self, sample: TargetSample | None) -> History:
-        """The same history on the targets of a sample; itself without one."""
-        if sample is None:
-            return self
+    def on_sample(self, sample: TargetSample) -> History:
+        """Return the same history on the targets of a sample."""
         if self._sampled is None or self._sampled[0].sample is not sample:
             twin = History(sample.space, self.seed)
             twin.sample = sample
@@ -148,20 +150,25 @@ class History:
             return gain
         return min(gain, max(self.return_range[1] - before, 0.0))
 
+    def _units(self, *statuses: Status) -> NDArray[np.float64]:
+        """(k, U) sources of the trials with these statuses, in unit coordinates."""
+        chosen = [t.source.center for t in self._trials if t.status in statuses]
+        return self.space.to_unit(np.array(chosen).reshape(len(chosen), self.space.n_dimensions))
+
     @property
     def pending(self) -> NDArray[np.float64]:
-        """(p, D) sources asked and not reported yet, in unit coordinates."""
+        """(p, U) sources asked and not reported yet, in unit coordinates."""
         return self._units("pending")
 
     @property
     def covering(self) -> NDArray[np.float64]:
-        """(k, D) sources that have a policy or will have one, in unit coordinates."""
+        """(k, U) sources that have a policy or will have one, in unit coordinates."""
         return self._units("finished", "pending")
 
     @property
     def round(self) -> int:
         """The paper's k: 1 + the number of sources that have a policy or will have one."""
-        return 1 + sum(t.status in ("finished", "pending") for t in self._trials)
+        return 1 + len(self.covering)
 
     def is_taken(self, source: Source) -> bool:
         """Return whether this source was proposed or reported, and not cancelled or forgotten."""
@@ -179,12 +186,8 @@ class History:
 
     def exhausted(self) -> ExhaustedError:
         """The error to raise when nothing is left to propose."""
-        counts = ", ".join(
-            f"{sum(t.status == status for t in self._trials)} {status}"
-            for status in ("finished", "pending", "failed")
-        )
         return ExhaustedError(
-            f"Every target has been proposed; none is left of {len(self.space)} ({counts}). "
+            f"Every target has been proposed; none is left of {len(self.space)}. "
             "Stop here, or use a space with more targets."
         )
 
@@ -198,9 +201,10 @@ class History:
 
     def pending_around(self, source: Source) -> list[Trial]:
         """Pending trials whose region has this centre, in order."""
-        place = self._place(source)
-        pending = [t for t in self._trials if t.status == "pending"]
-        return [t for t in pending if self._place(t.source) == place]
+        place = self._key(source)[0]
+        return [
+            t for t in self._trials if t.status == "pending" and self._key(t.source)[0] == place
+        ]
 
     # -- what the selector records ---------------------------------------------------------------
 
@@ -238,22 +242,12 @@ class History:
             twin._sampled = (small.copy(), list(known))
         return twin
 
-    def _key(self, source: Source) -> Hashable:
+    def _key(self, source: Source) -> tuple[Hashable, ...]:
         """The same for two sources that are the same up to rounding of their centres."""
-        if source == Source(source.center):
-            return self._place(source)
-        start = source.width, source.parent, source.steps, source.sees_context
-        return self._place(source), *start
-
-    def _place(self, source: Source) -> int | bytes:
-        vector = source.vector
-        index = self.space.find(vector)
-        if index is not None:
-            return index
+        vector, place = source.vector, self.space.find(source.vector)
+        how = (source.width, source.parent, source.steps, source.sees_context)
+        if place is not None:
+            return place, *how
         units = np.round(self.space.place(vector) / SAME_CONTEXT) + 0.0
         fixed = [d.low == d.high for d in self.space.dimensions.values()]
-        return units.tobytes() + vector[fixed].tobytes()
-
-    def _units(self, *statuses: Status) -> NDArray[np.float64]:
-        chosen = [t.source.center for t in self._trials if t.status in statuses]
-        return self.space.to_unit(np.array(chosen).reshape(len(chosen), self.space.n_dimensions))
+        return units.tobytes() + vector[fixed].tobytes(), *how

@@ -7,7 +7,7 @@ from collections.abc import Callable
 from typing import Any
 
 from sdmbtl.by_name import import_by_name
-from sdmbtl.checks import did_you_mean, known_options, short_text
+from sdmbtl.checks import known_name, known_options, short_text
 from sdmbtl.contexts import ContextSpace
 from sdmbtl.errors import SelectorError
 from sdmbtl.foreign import parse_json
@@ -111,12 +111,8 @@ def make_selector(name: str, space: ContextSpace, *, seed: int = 0, **options: A
         factory = import_by_name(
             name, "selector", example="my_code:MySelector", error=SelectorError
         )
-    elif name not in names:
-        raise SelectorError(
-            f"Unknown selector {name!r}; known: {', '.join(names)}, or 'module:Class' for your own."
-            f"{did_you_mean(name, names)}"
-        )
     else:
+        known_name("selector", name, (*names, "module:Class"), error=SelectorError)
         name = resolve_auto(name)
         factory = _FACTORIES.get(name) or load("selectors", name)
     if factory is None:

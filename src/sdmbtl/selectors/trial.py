@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass, field, replace
+from dataclasses import dataclass, field, fields, replace
 from typing import Any, Literal, get_args
 
 import numpy as np
@@ -178,8 +178,8 @@ class Trial:
         """The trial without its row, which is kept as an earlier one."""
         if self.status != "finished":
             raise SelectorError(
-                f"Only a finished trial can be forgotten. Trial {self.id} {self.context} is "
-                f"{self.status}: it has no row. A pending one is reported as cancelled instead."
+                f"Only a finished trial can be forgotten. Trial {self.id} is {self.status}. "
+                "A pending one is reported as cancelled instead."
             )
         return self.replaced(reason, status="forgotten", row=None, source_return=None)
 
@@ -198,32 +198,24 @@ class Trial:
 
     def on_sample(self, sample: TargetSample) -> Trial:
         """The trial as it looks on the targets of a sample: a shorter row, its own return kept."""
-        own, row = self.source_return, self.row
-        if row is not None and own is None:
-            nearest = self.index
-            if nearest is None:
-                nearest = sample.of.nearest(self.source.vector)
-            own = None if np.isnan(row[nearest]) else float(row[nearest])
-        sampled, episodes = None if row is None else sample.row(row), self.episodes
-        if sampled is not None and episodes is not None:
-            episodes = (~np.isnan(sampled)).astype(np.intp)  # at least one behind each
-        return self.updated(
-            index=sample.find(self.index),
-            row=sampled,
-            episodes=episodes,
-            source_return=own,
-            earlier=(),
-        )
+        changes: dict[str, Any] = {"index": sample.find(self.index), "earlier": ()}
+        if self.row is not None:
+            changes["row"] = row = sample.row(self.row)
+            if self.episodes is not None:
+                changes["episodes"] = (~np.isnan(row)).astype(np.intp)  # at least one behind each
+            if self.source_return is None:
+                nearest = self.index
+                if nearest is None:
+                    nearest = sample.of.nearest(self.source.vector)
+                own = float(self.row[nearest])
+                changes["source_return"] = None if np.isnan(own) else own
+        return self.updated(**changes)
 
     def to_dict(self) -> dict[str, Any]:
         """The trial as JSON data, its id left out: that is its place in the list."""
-        data = asdict(self) | {
-            "source": self.source.to_dict(),
-            "row": as_json(self.row),
-            "earlier": as_json(self.earlier),
-        }
         derived = ("id", "context", "index", "region", "episodes")
-        return {name: data[name] for name in data if name not in derived}
+        data = {f.name: getattr(self, f.name) for f in fields(self) if f.name not in derived}
+        return dict(as_json(data))
 
     @classmethod
     def from_dict(cls, data: Mapping[str, Any], number: int, space: ContextSpace) -> Trial:
@@ -236,6 +228,7 @@ class Trial:
                 **derived_fields(source, space),
                 "row": None if row is None else as_row(row, space),
                 "run": None if run is None else TrainingRun.from_dict(run),
+                "numbers": dict(data["numbers"]),
                 "earlier": tuple(
                     EarlierRow(**{**e, "row": as_row(e["row"], space)}) for e in data["earlier"]
                 ),
@@ -246,10 +239,8 @@ class Trial:
         if source.parent is not None and source.parent >= number:
             raise StateError(f"Trial {number} is damaged: it starts from trial {source.parent}.")
         if trial.status not in get_args(Status) or (row is None) == (trial.status == "finished"):
-            raise StateError(
-                f"Trial {number} is damaged: status {trial.status!r} "
-                f"{'without' if row is None else 'with'} a row."
-            )
+            has = "without" if row is None else "with"
+            raise StateError(f"Trial {number} is damaged: status {trial.status!r} {has} a row.")
         return trial
 
 

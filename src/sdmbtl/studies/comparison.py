@@ -6,7 +6,7 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 import scipy
@@ -24,36 +24,9 @@ CONFIDENCE = 0.95
 #: Shares of the cost of the shortest study at which studies are compared.
 MARKS = (0.25, 0.5, 1.0)
 
-
-class CoverageCurve(NamedTuple):
-    """Coverage of the first policies of one study.
-
-    Attributes:
-        cost: (k,) environment steps up to each policy, or the number of policies.
-        coverage: (k,) mean return to be expected with the policies so far, corrected for choosing
-            the best of several; as a coverage where the range of returns is known.
-    """
-
-    cost: NDArray[np.float64]
-    coverage: NDArray[np.float64]
-
-    def at(self, cost: float) -> float:
-        """Return the coverage up to a cost; NaN before the first policy."""
-        known = np.flatnonzero(self.cost <= cost * (1 + 1e-9))
-        return float(self.coverage[known[-1]]) if len(known) else math.nan
-
-
-class Estimate(NamedTuple):
-    """Mean over studies, with half the width of its 95 % interval, NaN for a single study."""
-
-    mean: float
-    half_width: float
-
-    def __str__(self) -> str:
-        if math.isnan(self.mean):
-            return "–"
-        width = "" if math.isnan(self.half_width) else f" ± {self.half_width:.3g}"
-        return f"{self.mean:.4g}{width}"
+#: Of one study: (k,) environment steps up to each policy, or the number of policies, and (k,) the
+#: mean return to be expected with the policies so far, as a coverage where the range is known.
+CoverageCurve = tuple[NDArray[np.float64], NDArray[np.float64]]
 
 
 @dataclass(frozen=True)
@@ -63,17 +36,28 @@ class Method:
     name: str
     curves: tuple[CoverageCurve, ...]
 
-    def at(self, cost: float) -> Estimate:
-        """Estimate the coverage up to a cost, by Student's t."""
-        values = [curve.at(cost) for curve in self.curves]
-        if len(values) == 1:
-            return Estimate(values[0], math.nan)
-        quantile = scipy.stats.t.ppf((1 + CONFIDENCE) / 2, len(values) - 1)
-        return Estimate(float(np.mean(values)), float(quantile * scipy.stats.sem(values)))
+    def levels(self, cost: float) -> list[float]:
+        """Return the coverage of each study up to a cost; NaN before the first policy."""
+        places = [np.flatnonzero(costs <= cost * (1 + 1e-9)) for costs, _ in self.curves]
+        return [
+            float(coverages[known[-1]]) if len(known) else math.nan
+            for known, (_, coverages) in zip(places, self.curves, strict=True)
+        ]
+
+    def at(self, cost: float) -> tuple[float, float]:
+        """Estimate the coverage up to a cost, with half the width of Student's 95 % interval.
+
+        The width is NaN for a single study.
+        """
+        levels = self.levels(cost)
+        if len(levels) == 1:
+            return levels[0], math.nan
+        quantile = scipy.stats.t.ppf((1 + CONFIDENCE) / 2, len(levels) - 1)
+        return float(np.mean(levels)), float(quantile * scipy.stats.sem(levels))
 
     def lead_over(self, other: Method, cost: float) -> str:
         """Describe how far the mean is ahead of another one at a cost, with Welch's interval."""
-        ours, theirs = ([curve.at(cost) for curve in each.curves] for each in (self, other))
+        ours, theirs = self.levels(cost), other.levels(cost)
         ahead = float(np.mean(ours) - np.mean(theirs))
         if math.isnan(ahead):
             return "not known"
@@ -87,10 +71,9 @@ class Method:
 
 @dataclass(frozen=True)
 class Comparison:
-    """Methods on one space.
+    """Methods on one space, in the order in which they were given.
 
     Attributes:
-        methods: In the order in which they were given.
         unit: Unit of the cost: "steps" or "policies".
         is_share: Whether these are coverages; mean returns otherwise.
         targets: Number of targets.
@@ -106,13 +89,13 @@ class Comparison:
     @property
     def marks(self) -> list[float]:
         """Costs that all studies have reached, at which the methods are compared."""
-        shortest = min(curve.cost[-1] for method in self.methods for curve in method.curves)
+        shortest = min(costs[-1] for method in self.methods for costs, _ in method.curves)
         return sorted({float(np.ceil(share * shortest)) for share in MARKS})
 
     def verdicts(self) -> list[str]:
         """Describe the lead of the best method over each other one at the last mark."""
         mark = self.marks[-1]
-        best = max(self.methods, key=lambda method: method.at(mark).mean)
+        best = max(self.methods, key=lambda method: method.at(mark)[0])
         others = [method for method in self.methods if method is not best]
         where = f"at {mark:,.0f} {self.unit}"
         leads = [f"{best.name} against {o.name} {where}: {best.lead_over(o, mark)}" for o in others]
@@ -120,27 +103,36 @@ class Comparison:
 
     def to_dict(self) -> dict[str, Any]:
         """Return the comparison as JSON data."""
-        return {
-            "unit": self.unit,
-            "coverage_is_share": self.is_share,
-            "targets": self.targets,
-            "marks": self.marks,
-            "methods": [
-                {
-                    "name": each.name,
-                    "studies": len(each.curves),
-                    "at_marks": [each.at(mark)._asdict() for mark in self.marks],
-                    "curves": [as_json(curve._asdict()) for curve in each.curves],
-                }
-                for each in self.methods
-            ],
-            "verdicts": self.verdicts(),
-        }
+        methods = [
+            {
+                "name": each.name,
+                "studies": len(each.curves),
+                "at_marks": [
+                    dict(zip(("mean", "half_width"), each.at(mark), strict=True))
+                    for mark in self.marks
+                ],
+                "curves": [
+                    {"cost": costs, "coverage": coverages} for costs, coverages in each.curves
+                ],
+            }
+            for each in self.methods
+        ]
+        about = {"unit": self.unit, "coverage_is_share": self.is_share, "targets": self.targets}
+        more = {"marks": self.marks, "methods": methods, "verdicts": self.verdicts()}
+        return {name: as_json(value) for name, value in (about | more).items()}
 
 
 def compare_studies(paths: Sequence[Path]) -> Comparison:
     """Compare studies, each directory one method: a study, or several in seed-*."""
-    opened = {path: [Study.open(each) for each in _find_studies(path)] for path in paths}
+    opened = {}
+    for path in paths:
+        places = [path] if has_database(path) else sorted(filter(has_database, path.glob("seed-*")))
+        if not places:
+            raise StudyError(
+                f"There is no study in {str(path)!r}, and none in {path}/seed-*. Make them: "
+                f"sdmbtl run CartPole --seed 0 --out {path}/seed-0"
+            )
+        opened[path] = [Study.open(place) for place in places]
     studies = [study for group in opened.values() for study in group]
     space = studies[0].space
     for study in studies:
@@ -163,32 +155,18 @@ def compare_studies(paths: Sequence[Path]) -> Comparison:
     for name, group in zip(names, opened.values(), strict=True):
         methods.append(Method(name, tuple(_trace(s, has_steps, is_share) for s in group)))
         for study in group:
-            snapshot, seed = study.snapshot(), study.configuration.seed
+            snapshot = study.snapshot()
             lines = [baseline_line(snapshot, each) for each in snapshot.baselines]
-            worth += [f"{name}, seed {seed}: {line}" for line in lines]
+            worth += [f"{name}, seed {study.configuration.seed}: {line}" for line in lines]
     unit = "steps" if has_steps else "policies"
     return Comparison(tuple(methods), unit, is_share, len(space), tuple(worth))
 
 
-def _find_studies(path: Path) -> list[Path]:
-    if has_database(path):
-        return [path]
-    found = sorted(each for each in path.glob("seed-*") if has_database(each))
-    if not found:
-        raise StudyError(
-            f"There is no study in {str(path)!r}, and none in {path}/seed-*. Make them: "
-            f"sdmbtl run CartPole --seed 0 --out {path}/seed-0"
-        )
-    return found
-
-
 def _trace(study: Study, has_steps: bool, is_share: bool) -> CoverageCurve:
     """Trace the coverage of a study over its policies."""
-    finished = [trial for trial in study.trials if trial.row is not None]
+    runs = [trial.run for trial in study.trials if trial.row is not None]
     best = np.maximum.accumulate(study.selector.expected_returns, axis=0)
     means = study.space.mean(best).tolist()
     shown = [study.share(mean) or 0.0 for mean in means] if is_share else means
-    costs = [
-        (t.run.steps or 0) + t.run.evaluation_steps if has_steps and t.run else 1 for t in finished
-    ]
-    return CoverageCurve(np.cumsum(costs).astype(np.float64), np.array(shown))
+    costs = [(run.steps or 0) + run.evaluation_steps if has_steps and run else 1 for run in runs]
+    return np.cumsum(costs).astype(np.float64), np.array(shown)

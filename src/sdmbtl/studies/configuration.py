@@ -9,7 +9,6 @@ from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
-from sdmbtl import __version__
 from sdmbtl.checks import (
     MAX_COUNT,
     check_int,
@@ -31,10 +30,15 @@ if TYPE_CHECKING:
 
 Evaluate = Literal["all", "chosen"]
 
+#: Parts of a configuration that have a name, and the key of their settings.
+PARTS = {"selector": "options", "family": "options", "trainer": "settings"}
+
 
 @dataclass(frozen=True)
 class Configuration:
     """The configuration of a study, as JSON data; the same one gives the same study.
+
+    Other attributes are as in `Study.open`.
 
     Attributes:
         space: The context space, `ContextSpace.to_dict()`.
@@ -42,15 +46,7 @@ class Configuration:
             study is used by ask and tell only.
         trainer: Name and settings of the trainer; None as above.
         selector: Name and options of the selector.
-        seed: Root of every random number.
-        episodes: Episodes for each policy on each target; at most, if `evaluate` is "chosen".
-        evaluate: "all" for every policy on every target, "chosen" for where it may change which
-            policy is chosen.
-        batch: Policies that are chosen, and trained, at once.
-        retries: How often a failed training run is tried again, each time with another seed.
         return_range: Lowest and highest return of an episode, if known.
-        region_contexts: Contexts that are drawn in a region to train on; in the whole space four
-            times as many.
     """
 
     space: dict[str, Any]
@@ -73,31 +69,21 @@ class Configuration:
         known_name("evaluate", self.evaluate, ("all", "chosen"), error=StudyError)
         if self.return_range is not None:
             check_return_range(self.return_range, error=StudyError)
-        for name, settings in (
-            ("selector", "options"),
-            ("family", "options"),
-            ("trainer", "settings"),
-        ):
-            given = getattr(self, name)
-            if given is None and name != "selector":
-                continue
-            is_part = isinstance(given, dict) and isinstance(given.get("name"), str)
-            if not is_part or not isinstance(given.get(settings), dict):
-                raise StudyError(
-                    f"The {name!r} of a study must have a 'name' and {settings!r}, a dictionary. "
-                    f"Got {short_text(given)} instead."
-                )
+        for name, settings in PARTS.items():
+            match getattr(self, name):
+                case None if name != "selector":
+                    pass
+                case {"name": str(), **others} if isinstance(others.get(settings), dict):
+                    pass
+                case given:
+                    raise StudyError(
+                        f"The {name!r} of a study must have a 'name' and {settings!r}, a "
+                        f"dictionary. Got {short_text(given)} instead."
+                    )
 
     @classmethod
     def recorded(cls, facts: Mapping[str, Any], path: object) -> Configuration:
         """Read the configuration among the facts of a study in a directory."""
-        made = facts.get("configuration")
-        if isinstance(made, Mapping) and not made.keys() <= cls.__dataclass_fields__.keys():
-            made_by = facts.get("versions", {}).get("sdmbtl", "unknown")
-            raise StudyError(
-                f"Another version of sdmbtl made the study in {str(path)!r} ({made_by}; this is "
-                f"{__version__}). Use that version, or start a new study in another directory."
-            )
         try:
             return cls(**facts["configuration"])
         except (KeyError, TypeError, StudyError) as error:

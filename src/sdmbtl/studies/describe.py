@@ -7,7 +7,6 @@ import re
 from collections.abc import Sequence
 from pathlib import Path
 
-from sdmbtl.portfolio.network import NetworkRecord
 from sdmbtl.studies.networks import Baseline
 from sdmbtl.studies.snapshot import PolicySnapshot, StudySnapshot
 from sdmbtl.wording import (
@@ -41,7 +40,8 @@ def headline(snapshot: StudySnapshot) -> str:
         return f"no finished policy, {counted(snapshot.targets, 'task')}"
     parts = [counted(len(snapshot.finished), "policy", "policies")]
     parts += [f"{snapshot.steps:,} steps"] if snapshot.steps else []
-    parts += [duration(snapshot.seconds)] if snapshot.seconds >= 1 else []
+    seconds = sum(snapshot.timing["seconds"].values())
+    parts += [duration(seconds)] if seconds >= 1 else []
     measure = "mean best return" if snapshot.coverage is None else "coverage"
     return f"{', '.join(parts)}: {measure} {_level(snapshot, snapshot.performance)}"
 
@@ -68,7 +68,13 @@ def level_lines(snapshot: StudySnapshot) -> list[str]:
     if predicted and snapshot.finished:
         tasks = counted(snapshot.targets, "task")
         lines.append(f"{predicted} of {tasks} predicted; sdmbtl evaluate plays them all")
-    lines += [network_line(snapshot, network) for network in snapshot.networks]
+    for network in snapshot.networks:
+        own, portfolio = (
+            _level(snapshot, mean) for mean in (network.mean_return, network.portfolio_return)
+        )
+        steps = f"{network.steps:,} steps{_before(snapshot, network.policies)}"
+        text = f"one network, context {network.context}: {own}, portfolio {portfolio} ({steps})"
+        lines.append(text)
     return lines + [baseline_line(snapshot, baseline) for baseline in snapshot.baselines]
 
 
@@ -79,14 +85,6 @@ def objective_text(snapshot: StudySnapshot) -> str | None:
         return None
     is_share = snapshot.coverage is not None or snapshot.objective.startswith("share")
     return coverage_text(level) if is_share else f"{level:.4g}"
-
-
-def network_line(snapshot: StudySnapshot, network: NetworkRecord) -> str:
-    """Describe a network that was distilled from the policies."""
-    own = _level(snapshot, network.mean_return)
-    portfolio = _level(snapshot, network.portfolio_return)
-    steps = f"{network.steps:,} steps{_before(snapshot, network.policies)}"
-    return f"one network, context {network.context}: {own}, portfolio {portfolio} ({steps})"
 
 
 def baseline_line(snapshot: StudySnapshot, baseline: Baseline) -> str:
@@ -132,7 +130,24 @@ def detail_lines(snapshot: StudySnapshot) -> list[str]:
         lines.append(f"Steps: {training:,} of training, {evaluation:,} of evaluation.")
     if snapshot.covered is not None and snapshot.covered.known:
         lines.append(covered_text(snapshot.covered.worst_tenth, snapshot.covered.near_best))
-    lines += [*model_lines(snapshot), *past_forecasts(snapshot)]
+    if snapshot.model_weights:
+        ordered = sorted(snapshot.model_weights.items(), key=lambda item: -item[1])
+        weights = ", ".join(f"{name} {whole_percent(weight)}" for name, weight in ordered)
+        lines.append(f"Weights of the models: {weights}.")
+    if snapshot.structure is not None:
+        lines.append(f"Detected structure: {snapshot.structure}.")
+    forecasts = [
+        (predicted, policy.gain)
+        for policy in snapshot.rounds
+        if (predicted := policy.trial.expected_gain) is not None
+        and policy.gain is not None
+        and not math.isnan(policy.gain)
+    ]
+    if forecasts:
+        sums = (sum(gains) for gains in zip(*forecasts, strict=True))
+        expected, realised = (gain_text(gain, snapshot.known_span) for gain in sums)
+        who = counted(len(forecasts), "policy", "policies")
+        lines.append(f"Forecasts so far, for {who}: {expected} expected, {realised} realised.")
     if snapshot.running_process is not None:
         lines.append(f"Process {snapshot.running_process} is working on the study now.")
     budget = snapshot.stop_rules.get("budget")
@@ -191,34 +206,6 @@ def status_lines(snapshot: StudySnapshot) -> list[str]:
     parts += [f"selector {snapshot.selector}", f"seed {snapshot.seed}"]
     lines = [" · ".join(parts), *result_lines(snapshot)]
     return lines + problem_lines(snapshot) + detail_lines(snapshot)
-
-
-def model_lines(snapshot: StudySnapshot) -> list[str]:
-    """Describe the weights of the models, and the detected structure."""
-    lines = []
-    if snapshot.model_weights:
-        ordered = sorted(snapshot.model_weights.items(), key=lambda item: -item[1])
-        weights = ", ".join(f"{name} {whole_percent(weight)}" for name, weight in ordered)
-        lines.append(f"Weights of the models: {weights}.")
-    if snapshot.structure is not None:
-        lines.append(f"Detected structure: {snapshot.structure}.")
-    return lines
-
-
-def past_forecasts(snapshot: StudySnapshot) -> list[str]:
-    """Compare the expected gains so far with the realised ones."""
-    pairs = [
-        (predicted, policy.gain)
-        for policy in snapshot.rounds
-        if (predicted := policy.trial.expected_gain) is not None
-        and policy.gain is not None
-        and not math.isnan(policy.gain)
-    ]
-    if not pairs:
-        return []
-    expected, realised = (gain_text(sum(g), snapshot.known_span) for g in zip(*pairs, strict=True))
-    who = counted(len(pairs), "policy", "policies")
-    return [f"Forecasts so far, for {who}: {expected} expected, {realised} realised."]
 
 
 def covered_text(worst_tenth: float, near_best: float, noun: str = "tasks") -> str:

@@ -30,12 +30,7 @@ def evaluate_chosen(
     helpers: EvaluationHelpers | None,
     progress: EvaluationProgress | None = None,
 ) -> Evaluation:
-    """Play each context with the policy that the portfolio chooses for it; see `Study.evaluate`.
-
-    Raises:
-        StudyError: If there is nothing to evaluate, or a number is not usable.
-        TrainingError: If the evaluation failed on all contexts.
-    """
+    """Play each context with the policy that the portfolio chooses for it; see `Study.evaluate`."""
     from sdmbtl.training import Evaluation, evaluate
 
     vectors = study.space.targets

@@ -15,7 +15,7 @@ import threading
 import time
 from collections.abc import Sequence
 from contextlib import suppress
-from dataclasses import dataclass, replace
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self
 
@@ -29,16 +29,17 @@ _log = logging.getLogger(__name__)
 
 #: Seconds without a heartbeat after which others take over the policies of a run.
 LEASE_SECONDS = 60.0
+#: Name of the fact that holds the leases of the processes that run the study.
+RUNS = "runs"
 #: Numbers for the runs of this process, and the runs that have not ended.
 _run_numbers, _active_runs = itertools.count(1), set[str]()
 
 
 @dataclass(frozen=True)
 class Lease:
-    """A trial that was given to somebody.
+    """A trial that was given to somebody for the `token`-th time; free without a heartbeat.
 
     Attributes:
-        token: How often it was given to somebody; 1 for the first holder.
         holder: Identity of the holder; None once it was returned.
         seconds: Time without a heartbeat after which it is free.
         heartbeat: Time of day when the holder was last heard of, in seconds since 1970.
@@ -80,10 +81,7 @@ def grant(before: Lease | None, seconds: float, holder: str | None = None) -> Le
 class LeaseKeeper:
     """Leases of one run of a study, kept alive by a thread. A context manager.
 
-    Args:
-        store: The store of the study.
-        seconds: Time without a heartbeat after which others take over the trials of this run.
-        alone: Whether no other run may be at work: entering raises `BusyError` if one is.
+    With `alone` no other run may be at work: entering raises `BusyError` if one is.
     """
 
     def __init__(self, store: StudyStore, *, alone: bool = True) -> None:
@@ -105,7 +103,8 @@ class LeaseKeeper:
                     f"{str(self.store.path.parent)!r}. Wait until it ends, or stop it; status, ask "
                     "and tell may be used meanwhile, and --join works with it."
                 )
-            self.store.set_runs([*others, grant(None, self.seconds, self.holder)])
+            runs = [*others, grant(None, self.seconds, self.holder)]
+            self.store.set_fact(RUNS, [asdict(run) for run in runs])
         _active_runs.add(self._run)
         self._thread.start()
         return self
@@ -159,10 +158,10 @@ class LeaseKeeper:
             for number, lease in self.store.leases().items():
                 if lease.holder == self.holder:
                     self.store.set_lease(number, replace(lease, **change))
-            runs = self.store.runs()
-            self.store.set_runs(
-                [replace(r, **change) if r.holder == self.holder else r for r in runs]
-            )
+            runs = [
+                replace(r, **change) if r.holder == self.holder else r for r in self.store.runs()
+            ]
+            self.store.set_fact(RUNS, [asdict(run) for run in runs if run.holder is not None])
 
 
 def _has_ended(holder: str) -> bool:

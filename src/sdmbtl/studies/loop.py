@@ -17,16 +17,17 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from sdmbtl.callbacks import Callback, Event, Pace
+from sdmbtl.callbacks import Callback, Event
 from sdmbtl.errors import ExhaustedError, StudyError, WorkerLostError
 from sdmbtl.execution import Executor
+from sdmbtl.seeds import derived_seed, seed_sequence
 from sdmbtl.selectors import Trial
+from sdmbtl.selectors.history import History
 from sdmbtl.selectors.trial import TrainingRun
 from sdmbtl.studies.extension import TO_EVALUATE
-from sdmbtl.studies.jobs import begin_evaluation, training_job
 from sdmbtl.studies.leases import LeaseKeeper
 from sdmbtl.studies.recording import CODE_ERROR, Recorder
-from sdmbtl.studies.row_evaluation import Batch, RowEvaluation
+from sdmbtl.studies.row_evaluation import RowEvaluation
 from sdmbtl.studies.stopping import StopRule
 
 if TYPE_CHECKING:
@@ -43,6 +44,8 @@ WAIT_FOR_OTHERS = 0.5
 WORKER_RETRIES = 2
 #: After this many contexts in a row whose training failed, something is wrong with the set-up.
 GIVE_UP_AFTER = 3
+#: The whole space is trained on this many times as many contexts as another region.
+WHOLE_SPACE = 4
 #: A row is evaluated in this many pieces for each worker, so that they end at about the same time.
 PIECES_PER_WORKER = 2
 
@@ -54,7 +57,7 @@ class _Run:
     trials: list[Trial]
     jobs: list[TrainingJob]
     begun: float = field(default_factory=time.monotonic)
-    pace: Pace = field(default_factory=Pace)
+    first: tuple[int, float] | None = None
     latest: dict[str, Any] | None = None
     shown: dict[str, Any] | None = None
 
@@ -73,15 +76,13 @@ class _Row:
 
 @dataclass(eq=False)
 class _Piece:
-    """Some contexts of a row, to be evaluated in one task."""
+    """Episodes on some contexts of a row, to be played in one task that was lost so often."""
 
     row: _Row
-    batch: Batch
+    numbers: list[int]
+    episodes: int
+    seed: int
     lost: int = 0
-
-    def part(self, numbers: Sequence[int]) -> _Piece:
-        """Return the same for some of the contexts."""
-        return _Piece(self.row, replace(self.batch, numbers=numbers))
 
 
 @dataclass(eq=False)
@@ -89,13 +90,8 @@ class Loop:
     """Trains and evaluates what a study's selector chooses.
 
     Attributes:
-        study: The study.
-        leases: Leases of this run.
-        tell: Called with every `Event`.
-        executor: Who does the work.
         helpers: Processes that share the evaluations of an executor that is this process.
         checkpoints: Where runs that were killed continue from; None for none.
-        rules: When to stop.
         budget: Number of finished policies in all, if that is limited.
     """
 
@@ -138,7 +134,7 @@ class Loop:
         for number in [trial.id for trial in self.study.trained]:
             trial = self.study.trials[number]  # others may have changed it meanwhile
             missing = trial.row is None or np.isnan(trial.row).any()
-            if trial.status in ("finished", "failed") and missing and self._is_here(trial):
+            if trial.status in ("finished", "failed") and missing and self.files.is_intact(trial):
                 self._begin_row(trial, everywhere=True)
                 self._work_off()
 
@@ -147,7 +143,7 @@ class Loop:
         store = self.study.store
         while waiting := store.facts().get(TO_EVALUATE):
             trial = self.study.trials[waiting[0]]
-            if trial.status == "finished" and self._is_here(trial):
+            if trial.status == "finished" and self.files.is_intact(trial):
                 self._begin_row(trial)
                 self._work_off()
                 self._in_hand.discard(trial.id)  # also if nothing was worth playing
@@ -171,8 +167,10 @@ class Loop:
             ours = self.leases.claim([t for t in study.pending if t.run is not None])
             ready = [t for t in ours if t.id not in self._in_hand and self._is_ready(t)]
             trials = ready[: study.configuration.batch]
-            reason = self._stop_reason(waiting=bool(trials))
-            if reason is not None:
+            # Most rules wait for trials that are asked for and not done.
+            rules = [rule for rule in self.rules if not trials or rule.even_if_pending]
+            reasons = (rule.reason(study) for rule in rules)
+            if (reason := next(filter(None, reasons), None)) is not None:
                 return reason
             try:
                 trials = trials or self._ask()
@@ -181,18 +179,16 @@ class Loop:
                 return f"every target has been trained on{others}"
             if not trials:
                 return None
-            trained = [t for t in trials if self._is_here(t)]
+            trained = [t for t in trials if self.files.is_intact(t)]
             for trial in trained:
                 self._begin_row(trial)
             untrained = [t for t in trials if t not in trained]
-            if untrained:
-                self._begin_training(untrained)
+            self._in_hand |= {trial.id for trial in untrained}
+            jobs = [training_job(study, trial) for trial in untrained]
+            for numbers in self.training.make_trainer().chunks(jobs) if jobs else []:
+                run = _Run([untrained[n] for n in numbers], [jobs[n] for n in numbers])
+                self._todo.append(run)
         return None
-
-    def _stop_reason(self, *, waiting: bool) -> str | None:
-        """Return why to stop now; most rules wait for trials that are asked for and not done."""
-        rules = [rule for rule in self.rules if not waiting or rule.even_if_pending]
-        return next((reason for rule in rules if (reason := rule.reason(self.study))), None)
 
     def _ask(self) -> list[Trial]:
         """Ask for the next trials, as many as a batch has; none if the rest is that of others."""
@@ -216,9 +212,6 @@ class Loop:
             self.tell(Event("asked", trial))
         return asked
 
-    def _is_here(self, trial: Trial) -> bool:
-        return self.files.state(trial) == "intact"
-
     def _is_ready(self, trial: Trial) -> bool:
         """Tell whether the policy that a trial starts from is here; give up if it never will be."""
         if trial.parent is None:
@@ -237,30 +230,31 @@ class Loop:
         self.recorder.give_up(trial, error)
         return False
 
-    def _begin_training(self, trials: list[Trial]) -> None:
-        """Have trials trained; those of a chunk together, in one task."""
-        self._in_hand |= {trial.id for trial in trials}
-        jobs = [training_job(self.study, trial) for trial in trials]
-        for numbers in self.training.make_trainer().chunks(jobs):
-            self._todo.append(_Run([trials[n] for n in numbers], [jobs[n] for n in numbers]))
-
     def _begin_row(self, trial: Trial, *, everywhere: bool = False) -> None:
         """Begin to evaluate the policy of a trial, on every target if that is asked for."""
         self._in_hand.add(trial.id)
-        policy = self.files.content(trial.id)
-        evaluation = begin_evaluation(self.study, trial, everywhere=everywhere)
-        self._begin_wave(_Row(trial, evaluation, policy))
+        study, made = self.study, self.study.configuration
+        known = np.full((len(study.space), made.episodes), np.nan)
+        if trial.row is not None:
+            played = study.store.episodes().get(trial.id, trial.row[:, None])
+            known[:, : played.shape[1]] = played[:, : known.shape[1]]
+        history = None if everywhere or made.evaluate == "all" else study.selector.history
+        seed = derived_seed(made.seed, "evaluate")
+        evaluation = RowEvaluation(trial, study.space, known, seed, history)
+        self._begin_wave(_Row(trial, evaluation, self.files.content(trial.id)))
 
     def _begin_wave(self, row: _Row) -> bool:
         """Cut what is to be played next of a row into pieces; False if nothing is."""
         pieces: list[_Piece] = []
-        for batch in row.evaluation.next_wave():
-            whole, numbers = _Piece(row, batch), batch.numbers
+        for numbers, episodes, seed in row.evaluation.next_wave():
             size = max(len(numbers), 1)
             if not self.executor.in_process and self.training.make_trainer().evaluates_on_host:
                 size = max(-(-len(numbers) // (PIECES_PER_WORKER * self.executor.workers)), 1)
-            pieces += [whole.part(numbers[i : i + size]) for i in range(0, len(numbers), size)]
-        row.todo, row.done = sum(len(piece.batch.numbers) for piece in pieces), 0
+            pieces += [
+                _Piece(row, numbers[i : i + size], episodes, seed)
+                for i in range(0, len(numbers), size)
+            ]
+        row.todo, row.done = sum(len(piece.numbers) for piece in pieces), 0
         self._todo.extendleft(reversed(pieces))  # before what is still to be trained
         if pieces:
             self.tell(Event("evaluating", row.trial, 0, row.todo))
@@ -271,26 +265,22 @@ class Loop:
 
         show = self.executor.in_process  # otherwise reports come in another thread
         if isinstance(task, _Run):
-            run = task
-            run.begun = time.monotonic()
-
-            def listen(data: dict[str, Any]) -> None:
-                run.latest = data
-                if show:
-                    self._show_run(run, len(run.trials))
-
-            what: list[Any] = [train_task, self.training, run.jobs, self.checkpoints]
+            task.begun = time.monotonic()
+            what: list[Any] = [train_task, self.training, task.jobs, self.checkpoints]
         else:
-            row, batch = task.row, task.batch
+            what = [evaluate_task, self.training, task.row.policy, task.row.evaluation.contexts]
+            what += [task.numbers, task.episodes, task.seed, self.helpers if show else None]
 
-            def listen(data: dict[str, Any]) -> None:
+        def listen(data: dict[str, Any]) -> None:
+            if isinstance(task, _Run):
+                task.latest = data
                 if show:
-                    self.tell(Event("evaluating", row.trial, row.done + data["done"], row.todo))
+                    self._show_run(task, len(task.trials))
+            elif show:
+                row = task.row
+                self.tell(Event("evaluating", row.trial, row.done + data["done"], row.todo))
 
-            what = [evaluate_task, self.training, row.policy, row.evaluation.contexts]
-            what += [batch.numbers, batch.episodes, batch.seed, self.helpers if show else None]
-        future = self.executor.submit(*what, on_report=listen)
-        self._tasks[future] = task
+        self._tasks[self.executor.submit(*what, on_report=listen)] = task
 
     def _wait(self) -> list[int]:
         """Take what is done, or show how far it is; returns the trials that ended."""
@@ -337,16 +327,16 @@ class Loop:
         self, piece: _Piece, future: Future[Any], error: WorkerLostError | None
     ) -> list[int]:
         """Put the returns of a piece into its row; returns the trial if that is complete."""
-        row, numbers = piece.row, list(piece.batch.numbers)
+        row, numbers = piece.row, piece.numbers
         if error is None:
             played = future.result()
             row.evaluation.take(numbers, played["returns"], played["errors"], played["steps"])
         elif piece.lost < WORKER_RETRIES:  # one by one: the others are not to suffer
-            again = [replace(piece.part([number]), lost=piece.lost + 1) for number in numbers]
+            again = [replace(piece, numbers=[n], lost=piece.lost + 1) for n in numbers]
             self._todo.extendleft(reversed(again))
             return []
         else:
-            nothing = np.full((len(numbers), piece.batch.episodes), np.nan)
+            nothing = np.full((len(numbers), piece.episodes), np.nan)
             lost = dict.fromkeys(numbers, f"WorkerLostError: {error}")
             row.evaluation.take(numbers, nothing, lost, 0)
         row.done += len(numbers)
@@ -395,7 +385,42 @@ class Loop:
         told = len(report.evaluations)
         if run.latest is not run.shown:
             told = 0 if run.shown is None else len(run.shown["evaluations"])
-            run.shown = run.latest
-            speed = run.pace.steps_per_second(report.steps)
-        report = replace(report, evaluations=report.evaluations[told:])
-        self.tell(Event.of(report, run.trials[0], speed, policies))
+            run.shown, now = run.latest, time.monotonic()
+            if run.first is None:  # what comes before, such as a compilation, does not count
+                run.first = (report.steps, now) if report.steps else None
+            elif report.steps > run.first[0] and now > run.first[1]:
+                speed = (report.steps - run.first[0]) / (now - run.first[1])
+        event = Event(
+            *(report.stage, run.trials[0], report.steps, report.total_steps, report.mean_return),
+            steps_per_second=speed,
+            policies=policies,
+            evaluations=report.evaluations[told:],
+            metrics=report.metrics,
+        )
+        self.tell(event)
+
+
+def training_job(study: Study, trial: Trial) -> TrainingJob:
+    """Make the training job of a trial's present attempt."""
+    from sdmbtl.training import TrainingJob
+
+    space, attempt = study.space, (trial.run or TrainingRun()).attempt
+    seed, number = study.configuration.seed, study.configuration.region_contexts
+    row, parent = None, None if trial.parent is None else study.files.load(trial.parent)
+    if space.is_whole(trial.source):
+        number *= WHOLE_SPACE
+        if trial.parent is not None:
+            # A policy that continues practises where its parent falls short. The rows up to its
+            # parent's were there when the trial was asked for, so a run that is begun again gets
+            # the same contexts.
+            known = History(space, 0, study.trials[: trial.parent + 1])
+            row = known.expected_returns[known.row_of(trial.parent)]
+    rng = np.random.default_rng(seed_sequence(seed, "region", trial.id))
+    return TrainingJob(
+        space.draw(trial.source, number, rng, row),
+        derived_seed(seed, "train", trial.id, attempt),
+        attempt,
+        parent,
+        trial.steps,
+        trial.source.sees_context,
+    )

@@ -38,26 +38,23 @@ class PolicyFiles:
         return self.root / "policies" / f"{number:04d}.safetensors"
 
     def load(self, number: int) -> Policy:
-        """Read a policy."""
-        content = self._read(number)
-        policy = policy_from_bytes(content, str(self.path(number)))
-        change = self.changes.get(hashlib.sha256(content).hexdigest())
-        return policy if change is None else change.policy(policy)
+        """Read a policy, adapted to the space of the study."""
+        return policy_from_bytes(self.content(number), str(self.path(number)))
 
     def content(self, number: int) -> bytes:
         """Return a policy as the content of a file, adapted to the space of the study."""
-        content = self._read(number)
-        is_adapted = hashlib.sha256(content).hexdigest() in self.changes
-        return policy_bytes(self.load(number)) if is_adapted else content
-
-    def _read(self, number: int) -> bytes:
+        path = self.path(number)
         try:
-            return read_bytes(self.path(number))
+            content = read_bytes(path)
         except OSError as error:
             raise StudyError(
-                f"Policy {number} cannot be read: {self.path(number)}: {error.strerror}. Bring it "
-                f"back, or withdraw it: sdmbtl tell {self.root} --id {number} --forget"
+                f"Policy {number} cannot be read: {path}: {error.strerror}. Bring it back, or "
+                f"withdraw it: sdmbtl tell {self.root} --id {number} --forget"
             ) from None
+        change = self.changes.get(hashlib.sha256(content).hexdigest())
+        if change is None:
+            return content
+        return policy_bytes(change.policy(policy_from_bytes(content, str(path))))
 
     def write(self, number: int, content: bytes) -> str:
         """Write a policy file and return its SHA-256."""
@@ -72,6 +69,10 @@ class PolicyFiles:
         except OSError as error:
             raise cannot_write(path, error.strerror or error, self.root) from None
         return hashlib.sha256(content).hexdigest()
+
+    def is_intact(self, trial: Trial) -> bool:
+        """Tell whether the policy of a trial is here, and unchanged."""
+        return self.state(trial) == "intact"
 
     def state(self, trial: Trial) -> FileState:
         """Compare a policy file with its SHA-256 on record; only a file in its place is opened."""

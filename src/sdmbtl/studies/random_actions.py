@@ -32,13 +32,7 @@ RANDOM_ACTIONS = "random_actions"
 
 @dataclass(frozen=True, eq=False)
 class RandomActions:
-    """Returns of uniformly random actions.
-
-    Attributes:
-        targets: (n,) numbers of the targets that they were played on.
-        returns: (n, E) returns; NaN where an episode was not played.
-        steps: Environment steps of all episodes.
-    """
+    """(n, E) returns of uniformly random actions on (n,) targets; NaN where none were played."""
 
     targets: NDArray[np.intp]
     returns: NDArray[np.float64]
@@ -74,16 +68,17 @@ class RandomActions:
         freedom = int((np.isfinite(self.returns).sum(axis=1) - 1).sum())
         deviation = np.sqrt(np.nansum(centered**2) / freedom) if freedom else 0.0
 
-        def highest(mean: float, number: int, played: int) -> float:
-            """Highest mean of this number of episodes that noise explains, by those played."""
-            return mean + STANDARD_ERRORS * float(deviation * np.sqrt(1 / number + 1 / played))
-
         played = np.full(len(space), episodes) if trial.episodes is None else trial.episodes
-        inside, random = space.targets_in(trial.source), self.own_returns(trial, space)
-        if own > highest(mean_of(random), max(played[inside].sum(), 1), len(random)):
-            return False
+        own_random = self.own_returns(trial, space)
         everywhere = own if trial.row is None else mean_of(trial.row, space.weights)
-        return not everywhere > highest(self.mean(space), played.sum(), self.returns.size)
+        for mean, random, ours, theirs in (
+            (own, mean_of(own_random), played[space.targets_in(trial.source)].sum(), own_random),
+            (everywhere, self.mean(space), played.sum(), self.returns),
+        ):
+            noise = deviation * np.sqrt(1 / max(ours, 1) + 1 / theirs.size)
+            if mean > random + STANDARD_ERRORS * noise:
+                return False
+        return True
 
 
 def measure_random_actions(study: Study, executor: Executor) -> None:

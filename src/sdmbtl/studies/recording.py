@@ -51,52 +51,49 @@ class Recorder:
         events: list[Event] = []
         with self.study.write_lock():
             for trial, job, result in outcomes:
+                run = trial.run or TrainingRun()
                 if not self._is_ours(trial):
                     continue
-                if isinstance(result, Failure):
-                    events.append(Event("failed", self._retry_or_give_up(trial, result)))
+                if not isinstance(result, Failure):
+                    notes = {"id": trial.id, "context": trial.context, "seed": job.seed}
+                    source = trial.source.to_dict()
+                    notes |= {k: source[k] for k in ("width", "parent") if k in source}
+                    content = policy_bytes(result.policy, {**notes, "steps": result.steps})
+                    run = replace(
+                        run,
+                        steps=int(result.steps),  # numbers of NumPy are not JSON
+                        evaluation_steps=int(result.evaluation_steps),
+                        training_return=float(result.source_return),
+                        curve=tuple((int(steps), float(value)) for steps, value in result.curve),
+                        policy_sha256=self.study.files.write(trial.id, content),
+                    )
+                    events.append(Event("trained", trial.updated(run=run)))
+                    continue
+                errors, retries = (*run.errors, result.error), self.study.configuration.retries
+                if result.attempt < retries and not CODE_ERROR.search(result.error):
+                    again = trial.updated(run=TrainingRun(result.attempt + 1, errors))
+                    events.append(Event("failed", again))  # to be tried with another seed
                 else:
-                    events.append(Event("trained", self._trained(trial, job, result)))
+                    self.leases.give_back(trial.id)
+                    run = TrainingRun(result.attempt, errors)
+                    events.append(Event("failed", trial.updated(run=run, status="failed")))
             first = {(event.trial.id, "training"): seconds for event in events[:1]}
             self.study.store.write(*(event.trial for event in events), seconds=first)
         for event in events:
             self.tell(event)
 
-    def _trained(self, trial: Trial, job: TrainingJob, training: Training) -> Trial:
-        """Write the policy file and return the trial with it."""
-        notes = {"id": trial.id, "context": trial.context, "seed": job.seed}
-        notes |= {k: v for k, v in trial.source.to_dict().items() if k in ("width", "parent")}
-        content = policy_bytes(training.policy, {**notes, "steps": training.steps})
-        run = replace(
-            trial.run or TrainingRun(),
-            steps=int(training.steps),  # numbers of NumPy are not JSON
-            evaluation_steps=int(training.evaluation_steps),
-            training_return=float(training.source_return),
-            curve=tuple((int(steps), float(value)) for steps, value in training.curve),
-            policy_sha256=self.study.files.write(trial.id, content),
-        )
-        return trial.updated(run=run)
-
-    def _retry_or_give_up(self, trial: Trial, failure: Failure) -> Trial:
-        """Return the trial after a failure: to be retried with another seed, or given up."""
-        attempt, errors = failure.attempt, (*(trial.run or TrainingRun()).errors, failure.error)
-        if attempt < self.study.configuration.retries and not CODE_ERROR.search(failure.error):
-            return trial.updated(run=TrainingRun(attempt + 1, errors))
-        self.leases.give_back(trial.id)
-        return trial.updated(run=TrainingRun(attempt, errors), status="failed")
-
     def keep_evaluated(self, trial: Trial, played: RowEvaluation, seconds: float) -> None:
         """Record the returns of a policy, for the trial as it was when the evaluation began."""
         returns, errors = played.known, dict(sorted(played.errors.items()))
         row = mean_over_episodes(returns)
+        if np.isnan(row).all():
+            first = errors[min(errors)]
+            error = f"The evaluation failed on all {len(row)} targets. The first error: {first}"
+            evaluated = _failed(trial, error)
         with self.study.write_lock():
             if not self._is_ours(trial):
                 return
-            if np.isnan(row).all():
-                first = errors[min(errors)]
-                error = f"The evaluation failed on all {len(row)} targets. The first error: {first}"
-                evaluated = self._failed(trial, error)
-            else:
+            if not np.isnan(row).all():
                 evaluated = self.study.selector.reported_trial(
                     trial, row, source_return=played.own, correct=True
                 ).updated(run=trial.run)
@@ -134,18 +131,13 @@ class Recorder:
 
     def give_up(self, trial: Trial, error: str) -> None:
         """Record that a pending trial has failed."""
+        failed = _failed(trial, error)
         with self.study.write_lock():
             if not self._is_ours(trial):
                 return
-            failed = self._failed(trial, error)
             self.study.store.write(failed)
             self.leases.give_back(trial.id)
         self.tell(Event("failed", failed))
-
-    def _failed(self, trial: Trial, error: str) -> Trial:
-        run = trial.run or TrainingRun()
-        run = replace(run, errors=(*run.errors, error))
-        return trial.updated(run=run, status="failed", row=None)
 
     def _is_ours(self, trial: Trial) -> bool:
         """Tell whether a result of this run counts; the trial is as it was when the work began."""
@@ -168,3 +160,8 @@ class Recorder:
             now.status,
         )
         return False
+
+
+def _failed(trial: Trial, error: str) -> Trial:
+    run = trial.run or TrainingRun()
+    return trial.updated(run=replace(run, errors=(*run.errors, error)), status="failed", row=None)

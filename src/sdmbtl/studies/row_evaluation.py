@@ -21,21 +21,6 @@ WAVE, CANDIDATES = 16, 128
 LARGEST_SHARE, LARGEST_SHARE_WHOLE = 0.5, 0.25
 
 
-@dataclass(frozen=True)
-class Batch:
-    """Episodes that are played together: some on each of some contexts.
-
-    Attributes:
-        numbers: Of the contexts.
-        episodes: Number of episodes on each.
-        seed: The seed; the same for all policies of a study, so that they meet the same starts.
-    """
-
-    numbers: Sequence[int]
-    episodes: int
-    seed: int
-
-
 @dataclass(eq=False)
 class RowEvaluation:
     """The evaluation of one policy, wave by wave.
@@ -77,18 +62,20 @@ class RowEvaluation:
         if self._off_target:
             self.contexts = np.vstack([self.contexts, source.vector])
 
-    def next_wave(self) -> list[Batch]:
-        """Choose the episodes to play next; none if the evaluation is complete."""
-        begun, self._begun = self._begun, True
-        if self.history is not None:
-            return self._play_chosen(self.history, begun=begun)
-        numbers = np.flatnonzero(np.isnan(self.known).all(axis=1)).tolist()
-        if self._off_target and self.own is None:
-            numbers.append(len(self.space))
-        return [] if begun or not numbers else [Batch(numbers, self.known.shape[1], self.seed)]
+    def next_wave(self) -> list[tuple[list[int], int, int]]:
+        """Choose the episodes to play next; none if the evaluation is complete.
 
-    def _play_chosen(self, history: History, *, begun: bool) -> list[Batch]:
+        Returns:
+            Batches that are played together: numbers of contexts, episodes on each, and the seed,
+            which is the same for all policies of a study, so that they meet the same starts.
+        """
+        begun, self._begun = self._begun, True
         counts = (~np.isnan(self.known)).sum(axis=1)
+        if self.history is None:
+            numbers = np.flatnonzero(counts == 0).tolist()
+            if self._off_target and self.own is None:
+                numbers.append(len(self.space))
+            return [] if begun or not numbers else [(numbers, self.known.shape[1], self.seed)]
         free = counts < self.known.shape[1]
         free[list(self.errors)] = False
         free[self._settled] = False
@@ -99,36 +86,33 @@ class RowEvaluation:
         most = (LARGEST_SHARE_WHOLE if whole else LARGEST_SHARE) * training
         if not free.any() or (begun and after > most):
             return []
-        earlier = any(t.row is not None for t in history.trials[: self.trial.id])
+        earlier = any(t.row is not None for t in self.history.trials[: self.trial.id])
         if not counts.any() and not earlier:
             size = min(WAVE + len(self.errors), len(self.space))
             spread = TargetSample(self.space, size, self.seed).indices
-            return self._batches(spread[free[spread]], counts)
-        targets = np.flatnonzero(free)
-        if len(targets) > CANDIDATES:
-            rng = np.random.default_rng(
-                seed_sequence(self.seed, "candidates", self.trial.id, played)
-            )
-            targets = np.sort(rng.choice(targets, CANDIDATES, replace=False))
-        model, number = history.model_with(self.trial, mean_over_episodes(self.known), counts)
-        chosen, worth = worth_playing(model, number, targets, WAVE)
-        gain = self.trial.expected_gain
-        if gain is not None and played and training:
-            of_evaluating = float(worth.mean()) * played / max(self.steps, 1)
-            if of_evaluating < gain / training:
-                return []
-        return self._batches(chosen, counts)
-
-    def _batches(self, targets: NDArray[np.intp], counts: NDArray[np.intp]) -> list[Batch]:
-        """The next episode on each target; those with the same number together."""
-        numbers = np.sort(targets)
-        return [
-            Batch(
-                numbers[counts[numbers] == episode].tolist(),
+            chosen = spread[free[spread]]
+        else:
+            targets = np.flatnonzero(free)
+            if len(targets) > CANDIDATES:
+                key = seed_sequence(self.seed, "candidates", self.trial.id, played)
+                rng = np.random.default_rng(key)
+                targets = np.sort(rng.choice(targets, CANDIDATES, replace=False))
+            row = mean_over_episodes(self.known)
+            model, number = self.history.model_with(self.trial, row, counts)
+            chosen, worth = worth_playing(model, number, targets, WAVE)
+            gain = self.trial.expected_gain
+            if gain is not None and played and training:
+                of_evaluating = float(worth.mean()) * played / max(self.steps, 1)
+                if of_evaluating < gain / training:
+                    return []
+        chosen = np.sort(chosen)
+        return [  # the next episode on each target; those with the same number together
+            (
+                chosen[counts[chosen] == episode].tolist(),
                 1,
                 derived_seed(self.seed, "episode", int(episode)),
             )
-            for episode in np.unique(counts[numbers])
+            for episode in np.unique(counts[chosen])
         ]
 
     def take(

@@ -190,11 +190,6 @@ class StudySnapshot:
         """Environment steps of training and of evaluations."""
         return self.training_steps + self.evaluation_steps
 
-    @property
-    def seconds(self) -> float:
-        """Seconds of all stages together."""
-        return float(sum(self.timing["seconds"].values()))
-
     def level(self, mean_return: float) -> Level:
         """Return a mean return with its coverage."""
         return Level(mean_return, share_of_range(mean_return, self.return_range))

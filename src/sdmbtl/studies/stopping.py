@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from abc import ABC, abstractmethod
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
@@ -29,13 +29,9 @@ def mean_gain(performances: Sequence[float], policies: int) -> float:
 
 
 class StopRule(ABC):
-    """Decides, between two policies, whether to stop.
+    """Decides, between two policies, whether to stop."""
 
-    Attributes:
-        even_if_pending: Whether it stops a study that has pending trials; usually these are
-            finished first.
-    """
-
+    #: Whether it stops a study that has pending trials; usually these are finished first.
     even_if_pending: ClassVar[bool] = False
 
     @abstractmethod
@@ -156,23 +152,3 @@ class NoGain(StopRule):
         policies = counted(self.patience, "policy", "policies")
         limit = gain_text(asked_for, span).removeprefix("+")
         return f"{gain_text(gain, span)} {which} {policies}, less than {limit}"
-
-
-def stop_rules(
-    rules: Iterable[StopRule],
-    budget: int | None,
-    total_steps: int | None,
-    time_limit: float | None,
-    min_gain: float | None,
-) -> list[StopRule]:
-    """Make the rules of a run, as `Study.run` takes them."""
-    stops = list(rules)
-    stops += [] if budget is None else [Budget(budget)]
-    stops += [] if total_steps is None else [TotalSteps(total_steps)]
-    stops += [] if time_limit is None else [TimeLimit(time_limit)]
-    stops += [] if min_gain is None else [NoGain(min_gain)]
-    if not stops:
-        raise StudyError(
-            "A run needs a 'budget', 'total_steps', a 'time_limit', a 'min_gain' or a rule."
-        )
-    return stops

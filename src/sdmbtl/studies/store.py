@@ -15,9 +15,8 @@ import threading
 import time
 import warnings
 import weakref
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager, suppress
-from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 from urllib.parse import quote
@@ -25,10 +24,9 @@ from urllib.parse import quote
 import numpy as np
 from numpy.typing import NDArray
 
-from sdmbtl import __version__
 from sdmbtl.checks import check_float
 from sdmbtl.contexts import ContextSpace
-from sdmbtl.errors import BusyError, DamagedStudyError, LimitError, StudyError
+from sdmbtl.errors import BusyError, DamagedStudyError, StudyError
 from sdmbtl.files import (
     network_file_system,
     replaced_atomically,
@@ -37,7 +35,7 @@ from sdmbtl.files import (
 )
 from sdmbtl.foreign import MAX_BYTES, MAX_TEXT, check_size, parse_json
 from sdmbtl.selectors import Trial
-from sdmbtl.studies.leases import Lease
+from sdmbtl.studies.leases import RUNS, Lease
 from sdmbtl.studies.row_evaluation import episodes_behind
 
 VERSION = 8
@@ -62,12 +60,6 @@ SCHEMA = (
 
 #: A larger file is copied at most this often, in seconds.
 BACKUP_SIZE, BACKUP_SECONDS = 4 * 2**20, 60.0
-
-#: Most records of one kind that are read.
-MAX_RECORDS = 1_000_000
-
-#: Name of the fact that holds the leases of the processes that run the study.
-RUNS = "runs"
 
 _TABLES = "SELECT type, name, sql FROM sqlite_master"
 
@@ -147,8 +139,6 @@ class StudyStore:
         self._seen = 0
         self._written: dict[int, Trial] = {}
         self._last_write = 0
-        #: Version of sdmbtl that made the study, once its facts were read.
-        self._made_by = __version__
         # A new study in the place of a lost one would replace its copy as well.
         if not os.path.lexists(path) and (facts is None or self.backup_path.exists()):
             raise DamagedStudyError(
@@ -175,7 +165,7 @@ class StudyStore:
             raise
 
     def _create(self, facts: dict[str, Any]) -> None:
-        """Make the tables, unless another process was faster; all of them or none."""
+        """Make all tables, unless another process was faster."""
         if network_file_system(self.path) is None:
             with suppress(sqlite3.OperationalError):  # a file system that cannot
                 self._database.execute("PRAGMA journal_mode = WAL")
@@ -197,9 +187,7 @@ class StudyStore:
         """Return the JSON data by name that the study was made with, or `set_fact` was given."""
         rows = self._read("SELECT name, value FROM facts")
         with self._explained():
-            facts = {name: parse_json(value) for name, value in rows}
-            self._made_by = facts.get("versions", {}).get("sdmbtl", __version__)
-            return facts
+            return {name: parse_json(value) for name, value in rows}
 
     def trials(self, space: ContextSpace) -> list[Trial]:
         """Return every trial, in order; those that have not changed are the same objects."""
@@ -229,11 +217,17 @@ class StudyStore:
 
     def errors(self) -> dict[int, dict[int, str]]:
         """Return why evaluations failed, by trial and target."""
-        return _nested(self._read("SELECT * FROM errors ORDER BY trial, target"))
+        found: dict[int, dict[int, str]] = {}
+        for trial, target, error in self._read("SELECT * FROM errors ORDER BY trial, target"):
+            found.setdefault(trial, {})[target] = error
+        return found
 
     def seconds(self) -> dict[int, dict[str, float]]:
         """Return the seconds of each stage, by trial."""
-        return _nested(self._read("SELECT * FROM seconds ORDER BY trial, rowid"))
+        found: dict[int, dict[str, float]] = {}
+        for trial, stage, seconds in self._read("SELECT * FROM seconds ORDER BY trial, rowid"):
+            found.setdefault(trial, {})[stage] = seconds
+        return found
 
     def leases(self) -> dict[int, Lease]:
         """Return the lease of each trial that was ever given to somebody."""
@@ -244,9 +238,8 @@ class StudyStore:
 
     def runs(self) -> list[Lease]:
         """Return the leases of the processes that run the study, or did."""
-        facts = self.facts()
         with self._explained():
-            return [Lease(**lease) for lease in facts.get(RUNS, [])]
+            return [Lease(**lease) for lease in self.facts().get(RUNS, [])]
 
     @contextmanager
     def transaction(self) -> Iterator[dict[int, Trial]]:
@@ -295,10 +288,6 @@ class StudyStore:
             *(lease.token, lease.holder, lease.seconds, lease.heartbeat, number),
         )
 
-    def set_runs(self, leases: Sequence[Lease]) -> None:
-        """Record which processes run the study, within a transaction."""
-        self.set_fact(RUNS, [asdict(lease) for lease in leases if lease.holder is not None])
-
     def write(
         self,
         *trials: Trial,
@@ -317,7 +306,7 @@ class StudyStore:
         episodes = episodes or {}
         for trial in trials:
             body = json.dumps(trial.updated(row=None).to_dict())
-            returns = None if trial.row is None else to_bytes(trial.row)
+            returns = None if trial.row is None else trial.row.astype("<f8").tobytes()
             self._last_write = 1 + (self._read("SELECT MAX(changed) FROM trials")[0][0] or 0)
             self._write(
                 "INSERT INTO trials (id, status, body, returns, changed) VALUES (?, ?, ?, ?, ?) "
@@ -331,7 +320,7 @@ class StudyStore:
                 self._write("DELETE FROM errors WHERE trial = ?", trial.id)
         for number, played in episodes.items():
             if played.shape[1] > 1:  # a single one is the row
-                values = number, played.shape[1], to_bytes(played)
+                values = number, played.shape[1], played.astype("<f8").tobytes()
                 self._write("INSERT INTO episodes VALUES (?, ?, ?)", *values)
         for number, failed in (errors or {}).items():
             for target, error in failed.items():
@@ -384,10 +373,7 @@ class StudyStore:
 
     def _read(self, statement: str, *values: Any) -> list[Any]:
         with self._lock, self._explained():
-            rows = self._database.execute(statement, values).fetchmany(MAX_RECORDS + 1)
-            if len(rows) > MAX_RECORDS:
-                raise LimitError(f"{self.path} has more than {MAX_RECORDS:,} records of a kind.")
-            return rows
+            return self._database.execute(statement, values).fetchall()
 
     def _write(self, statement: str, *values: Any) -> None:
         if not self._database.in_transaction:
@@ -427,12 +413,9 @@ class StudyStore:
             ) from None
 
     def _damaged(self, reason: object) -> DamagedStudyError:
-        made = self._made_by
-        other = f", or made by another version of sdmbtl: {made}, this is {__version__}"
         return DamagedStudyError(
-            f"The database {str(self.path)!r} is damaged ({reason})"
-            f"{'' if made == __version__ else other}. What is left, and how to continue: "
-            f"sdmbtl doctor {self.path.parent}"
+            f"The database {str(self.path)!r} is damaged ({reason}). What is left, and how to "
+            f"continue: sdmbtl doctor {self.path.parent}"
         )
 
 
@@ -443,11 +426,14 @@ def connect(path: Path, wait: float, *, create: bool = False) -> sqlite3.Connect
         found = unsafe_path_reason(place, path.parent)
         if found is not None:
             raise ValueError(found)
-        if end == "-journal" and names_other_files(place):
-            raise ValueError(
-                f"{place.name} would have SQLite delete another file, so it is not opened; move it "
-                "away"
-            )
+        if end == "-journal" and place.exists():
+            with place.open("rb") as file:
+                file.seek(max(place.stat().st_size - len(_SUPER_JOURNAL), 0))
+                if file.read() == _SUPER_JOURNAL:
+                    raise ValueError(
+                        f"{place.name} would have SQLite delete another file, so it is not opened; "
+                        "move it away"
+                    )
     if path.exists():
         check_size(path, path.stat().st_size, MAX_BYTES)
     mode = "mode=rwc" if create else "mode=rw"
@@ -471,16 +457,6 @@ def connect(path: Path, wait: float, *, create: bool = False) -> sqlite3.Connect
     return database
 
 
-def names_other_files(journal: Path) -> bool:
-    """Tell whether a journal names another one, which SQLite would delete; ours never do."""
-    try:
-        with journal.open("rb") as file:
-            file.seek(max(journal.stat().st_size - len(_SUPER_JOURNAL), 0))
-            return file.read() == _SUPER_JOURNAL
-    except OSError:
-        return False
-
-
 def check_schema(database: sqlite3.Connection, path: Path) -> None:
     """Refuse other releases, and anything but plain tables: a view or a trigger can do anything."""
     (version,) = database.execute("PRAGMA user_version").fetchone()
@@ -499,21 +475,8 @@ def check_schema(database: sqlite3.Connection, path: Path) -> None:
         raise ValueError("a table is missing")
 
 
-def _nested(records: Iterable[tuple[int, Any, Any]]) -> dict[int, dict[Any, Any]]:
-    """Return records of a trial, a key and a value as a dict of dicts."""
-    found: dict[int, dict[Any, Any]] = {}
-    for trial, key, value in records:
-        found.setdefault(trial, {})[key] = value
-    return found
-
-
-def to_bytes(array: NDArray[np.float64]) -> bytes:
-    """Return numbers as they are stored."""
-    return np.ascontiguousarray(array, dtype="<f8").tobytes()
-
-
 def to_array(blob: bytes) -> NDArray[np.float64]:
-    """Return the numbers that `to_bytes` was given."""
+    """Return numbers that are stored as bytes."""
     return np.frombuffer(blob, dtype="<f8").astype(np.float64)
 
 

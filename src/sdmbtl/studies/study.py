@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, Literal, Self, Unpack, overload
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from sdmbtl.callbacks import Callback, CallbackList, make_displays, make_trackers
+from sdmbtl.callbacks import Callback, make_displays, make_trackers, one_callback
 from sdmbtl.checks import check_float, check_int
 from sdmbtl.contexts import ContextLike, ContextSpace, SpaceLike
 from sdmbtl.errors import (
@@ -44,7 +44,15 @@ from sdmbtl.studies.random_actions import (
 )
 from sdmbtl.studies.row_evaluation import episodes_behind
 from sdmbtl.studies.snapshot import StudySnapshot, take_snapshot
-from sdmbtl.studies.stopping import STOP_RULES, STOPPED, StopRule, stop_rules
+from sdmbtl.studies.stopping import (
+    STOP_RULES,
+    STOPPED,
+    Budget,
+    NoGain,
+    StopRule,
+    TimeLimit,
+    TotalSteps,
+)
 from sdmbtl.studies.store import open_store
 from sdmbtl.studies.workers import evaluation_helpers, open_executor
 from sdmbtl.transfer import as_episodes, mean_over_episodes, share_of_range
@@ -67,21 +75,10 @@ class Study:
     Make or resume one with `Study.open`. It is made of a store (the database), a selector (what to
     train on), a training specification, and policy files. Changes go to the database first, then
     into the selector's history.
-
-    Args:
-        path: The directory.
-        store: Its database, opened.
-        given: The set-up just made by the user; None to make it from the record.
-        trust: Whether code that the study names may be imported; see `open`.
     """
 
     def __init__(
-        self,
-        path: Path,
-        store: StudyStore,
-        given: Setup | None = None,
-        *,
-        trust: bool = False,
+        self, path: Path, store: StudyStore, given: Setup | None = None, *, trust: bool = False
     ) -> None:
         self.path, self.store = path, store
         # Not `path`: an environment may have changed the working directory.
@@ -109,7 +106,6 @@ class Study:
         self.selector.load_trials(self.store.trials(self.space))
         self.selector.history.return_range = self.return_range
         self.files.changes = adapted_files(facts, self.space)
-        self._was_warned = False
 
     def close(self) -> None:
         """Close the database."""
@@ -278,8 +274,15 @@ class Study:
             StudyError: If several training runs in a row failed, or the disk is full.
             MissingPackageError: If a tracker or Ray is asked for and not installed.
         """
-        stops = stop_rules(rules, budget, total_steps, time_limit, min_gain)
-        self.warn_of_environment()  # warn before anything is chosen
+        stops = list(rules)
+        stops += [] if budget is None else [Budget(budget)]
+        stops += [] if total_steps is None else [TotalSteps(total_steps)]
+        stops += [] if time_limit is None else [TimeLimit(time_limit)]
+        stops += [] if min_gain is None else [NoGain(min_gain)]
+        if not stops:
+            raise StudyError(
+                "A run needs a 'budget', 'total_steps', a 'time_limit', a 'min_gain' or a rule."
+            )
         with ExitStack() as stack:
             leases = stack.enter_context(LeaseKeeper(self.store, alone=not join))
             workers = stack.enter_context(
@@ -297,12 +300,12 @@ class Study:
             written = make_trackers(self, log)
             # From here on the arguments are known to be usable: a refused run records nothing.
             given = {"budget": budget, "total_steps": total_steps, "min_gain": min_gain}
+            given = {name: value for name, value in given.items() if value is not None}
             with self.store.transaction():
                 self.store.set_fact(STOPPED, None)
-                if any(value is not None for value in given.values()):
-                    known = {name: value for name, value in given.items() if value is not None}
-                    self.store.set_fact(STOP_RULES, as_json(known))
-            tell = stack.enter_context(CallbackList([*shown, *written, *callbacks]))
+                if given:
+                    self.store.set_fact(STOP_RULES, as_json(given))
+            tell = stack.enter_context(one_callback([*shown, *written, *callbacks]))
             loop = Loop(self, leases, tell, workers, helpers, checkpoints, stops, budget)
             measure_random_actions(self, workers)
             loop.evaluate_extended()
@@ -383,34 +386,15 @@ class Study:
             self.store.write(trial)
         return trial
 
-    def warn_of_environment(self) -> None:
-        """Warn of episodes that might never end, once, before time is spent on them."""
-        trainer, warned = self.trainer, self._was_warned
-        self._was_warned = True
-        if warned or not trainer.evaluates_on_host or trainer.max_episode_steps is not None:
-            return
-        from sdmbtl.environments.checks import find_missing_time_limit
-
-        try:
-            remark = find_missing_time_limit(trainer.family, trainer.space)
-        except (Exception, SystemExit):  # noqa: BLE001 (it fails: training says how)
-            return
-        if remark is not None:
-            warnings.warn(
-                f"{remark} Or set the trainer's 'max_episode_steps'. Evaluations end one as failed "
-                f"after {trainer.endless_after:,} steps ('endless_after').",
-                stacklevel=3,
-            )
-
     @overload
     def ask(self, n: None = None, *, lease: float | None = None) -> Trial: ...
     @overload
     def ask(self, n: int, *, lease: float | None = None) -> list[Trial]: ...
     def ask(self, n: int | None = None, *, lease: float | None = None) -> Trial | list[Trial]:
-        """Choose the next source, or the next `n`, to be trained elsewhere; as `Selector.ask`.
+        """Choose the next source, or a list of the next `n`, to be trained elsewhere.
 
         Args:
-            n: How many; one, not in a list, if left out.
+            n: As for `Selector.ask`.
             lease: Seconds after which they are given to whoever asks next with a lease, unless
                 they are reported or renewed until then; see `lease_of`. None for never.
         """
@@ -441,10 +425,6 @@ class Study:
 
         Returns:
             False if the trial was given to somebody else, or reported: its result would not count.
-
-        Raises:
-            UnknownTrialError: If there is no such trial.
-            StudyError: If this lease was never given.
         """
         with self.write_lock():
             number = self.selector.find(trial).id
@@ -536,10 +516,7 @@ class Study:
         return lease
 
     def forget(self, trial: TrialLike, *, reason: str | None = None) -> Trial:
-        """Take back what is recorded of a finished policy, also of one that was trained here.
-
-        As `Selector.forget`; its file stays.
-        """
+        """Take back what is recorded of a finished policy; its file stays."""
         with self.write_lock():
             forgotten = self.selector.find(trial).forgotten(reason)
             self.store.write(forgotten)
@@ -684,7 +661,7 @@ class Study:
         """
         with (
             LeaseKeeper(self.store) as leases,
-            CallbackList(callbacks) as tell,
+            one_callback(callbacks) as tell,
             evaluation_helpers(eval_processes, self.trainer) as helpers,
         ):
             self.refresh()
@@ -702,10 +679,7 @@ class Study:
 
     @property
     def plot(self) -> StudyPlots:
-        """Figures: `study.plot.coverage()`, `.map()`, `.curves()`.
-
-        Each is drawn on `ax`, or on a new figure, and returns the Matplotlib axes.
-        """
+        """Figures on Matplotlib axes: `plot.coverage()`, `plot.map()`, `plot.curves()`."""
         from sdmbtl.plots import StudyPlots
 
         return StudyPlots(self)
@@ -752,9 +726,6 @@ class Study:
 
         Trials that are written meanwhile (`StudyStore.write`) are in the selector's history
         afterwards: the database comes first.
-
-        Raises:
-            BusyError: If another process holds it for too long.
         """
         with self.store.transaction() as written:
             self.refresh()
@@ -822,10 +793,7 @@ class Study:
         return share_of_range(value, self.return_range)
 
     def remaining_gain(self, policies: int = 3) -> float | None:
-        """Estimate how much the mean best return will rise by some more policies.
-
-        As `Selector.remaining_gain`, but no more than the known range of returns leaves.
-        """
+        """Estimate the rise of the mean best return by more policies, within the known range."""
         gain = self.selector.remaining_gain(policies)
         if gain is None or self.return_range is None:
             return gain

@@ -17,7 +17,6 @@ from sdmbtl.checks import check_int
 from sdmbtl.contexts import ContextSpace
 from sdmbtl.contexts.observation import append_context
 from sdmbtl.environments.contextual import ContextualEnv, close_quietly
-from sdmbtl.environments.env_batch import EnvBatch
 from sdmbtl.environments.family import EnvironmentFamily
 from sdmbtl.errors import TrainerError, TrainingError
 from sdmbtl.policies import Policy
@@ -53,18 +52,8 @@ def evaluate_in_gymnasium(
     episodes = check_int("episodes", episodes, low=1, error=TrainerError)
     seed = check_int("seed", seed, low=0, error=TrainerError)
     numbers = range(len(contexts)) if only is None else only
-    units = space.to_unit(contexts)
-
-    batch = family.make_env_batch(ENV_SLOTS)
-
-    def make(number: int, place: int) -> _Env:
-        context = space.context(contexts[number])
-        if batch is None:
-            return family.make(context)
-        return _BatchedEnv(family, batch, place, family.full_context(context))
-
-    rollout = _Rollout(make, numbers, episodes, seed, units)
-    rollout.play(policy, max_episode_steps or math.inf, endless_after, progress)
+    rollout = _Rollout(family, policy, space, contexts, numbers, episodes, seed)
+    rollout.play(max_episode_steps or math.inf, endless_after, progress)
     returns = np.full((len(contexts), episodes), np.nan)
     for key, value in rollout.returns.items():
         returns[key] = value
@@ -84,52 +73,13 @@ def endless_error(steps: int) -> TrainingError:
     )
 
 
-@dataclass
-class _BatchedEnv:
-    """One slot of a batch in the place of a contextual environment."""
-
-    family: EnvironmentFamily
-    batch: EnvBatch
-    place: int
-    context: dict[str, float]
-    latest: tuple[Any, Any, bool, bool, dict[str, Any]] | None = None
-
-    def __post_init__(self) -> None:
-        self.observation_space = self.batch.observation_space
-        self.inner: Any = self
-        self.unwrapped = self
-
-    def reset(self, *, seed: int) -> tuple[Any, dict[str, Any]]:
-        return self.batch.reset(self.place, self.context, seed), {}
-
-    def step(self, action: Any) -> Any:
-        """Return what the step of the whole batch gave here."""
-        del action
-        return self.latest
-
-    def close(self) -> None:
-        """Leave the slot to the next episode."""
-
-
-_Env = ContextualEnv | _BatchedEnv
-
-
-def _step_batch(envs: Sequence[_BatchedEnv], actions: NDArray[Any]) -> None:
-    """Step the slots of one batch together; each keeps its part of the result."""
-    places = [env.place for env in envs]
-    played = envs[0].batch.step(places, actions[places])
-    for env, obs, *end in zip(envs, *played, strict=True):
-        reward, terminated, truncated = end
-        env.latest = obs, reward, bool(terminated), bool(truncated), {}
-
-
 @dataclass(slots=True)
 class _Slot:
     """An episode that is being played."""
 
     number: int
     episode: int
-    env: _Env
+    env: ContextualEnv
     step: Callable[[Any], tuple[Any, Any, bool, bool, dict[str, Any]]]
     total: float = 0.0
     steps: int = 0
@@ -145,49 +95,42 @@ class _Rollout:
 
     def __init__(
         self,
-        make: Callable[[int, int], _Env],
+        family: EnvironmentFamily,
+        policy: Policy,
+        space: ContextSpace,
+        contexts: NDArray[np.float64],
         numbers: Sequence[int],
         episodes: int,
         seed: int,
-        units: NDArray[np.float64],
     ) -> None:
         self.returns: dict[tuple[int, int], float] = {}
         self.errors: dict[int, tuple[int, BaseException, gymnasium.Env[Any, Any] | None]] = {}
         self.steps = 0
-        self._make, self._episodes, self._seed = make, episodes, seed
+        self._family, self._policy, self._space = family, policy, space
+        self._contexts, self._units = contexts, space.to_unit(contexts)
+        self._episodes, self._seed = episodes, seed
         self._left = dict.fromkeys(numbers, episodes)  # not begun yet
         self._open = dict.fromkeys(numbers, 0)  # begun, and not ended
         self._waiting = deque(numbers)
         self._done = 0
         self._observations: Any = None
         self._state: NDArray[np.float32] | None = None  # of a policy that remembers
-        self._units, self._contexts = units, np.zeros(ENV_SLOTS, np.intp)
+        self._played: NDArray[np.intp] = np.zeros(ENV_SLOTS, np.intp)  # context in each slot
 
     def play(
-        self,
-        policy: Policy,
-        time_limit: float,
-        endless_after: int,
-        progress: EvaluationProgress | None,
+        self, time_limit: float, endless_after: int, progress: EvaluationProgress | None
     ) -> None:
         """Play all episodes."""
-        begun = ((place, self._begin_next(place)) for place in range(ENV_SLOTS))
         slots: dict[int, _Slot] = {}
         reported = 0
         try:
-            slots.update((place, slot) for place, slot in begun if slot is not None)
+            for place in range(ENV_SLOTS):
+                self._begin_next(slots, place)
             while slots:
-                actions = self._act(policy)
-                batched = [s.env for s in slots.values() if isinstance(s.env, _BatchedEnv)]
-                if batched:
-                    _step_batch(batched, np.asarray(actions))
+                actions = self._act()
                 for place, slot in list(slots.items()):
-                    if not self._step(place, slot, actions[place], time_limit, endless_after):
-                        continue
-                    del slots[place]
-                    following = self._begin_next(place, slot)
-                    if following is not None:
-                        slots[place] = following
+                    if self._step(place, slot, actions[place], time_limit, endless_after):
+                        self._begin_next(slots, place)
                 if progress is not None and self._done > reported:
                     reported = self._done
                     progress(reported, len(self._left))
@@ -195,11 +138,11 @@ class _Rollout:
             for slot in slots.values():
                 close_quietly(slot.env)
 
-    def _act(self, policy: Policy) -> Any:
+    def _act(self) -> Any:
         """Return the actions in all slots."""
-        seen = self._observations
+        policy, seen = self._policy, self._observations
         if policy.sees_context:
-            seen = append_context(policy.flatten(seen), self._units[self._contexts])
+            seen = append_context(policy.flatten(seen), self._units[self._played])
         if not policy.remembers:
             return policy.act(seen)
         actions, self._state = policy.act(seen, self._state)  # type: ignore[call-arg]
@@ -230,12 +173,12 @@ class _Rollout:
             return True
         return False
 
-    def _begin_next(self, place: int, last: _Slot | None = None) -> _Slot | None:
+    def _begin_next(self, slots: dict[int, _Slot], place: int) -> None:
         """Begin the next episode that can be begun, after the last one in a slot."""
+        last, env = slots.pop(place, None), None
         following = self._choose_next(None if last is None else last.number)
-        env: _Env | None = None
         if last is not None:
-            is_reusable = last.env.family.use_of(last.env.inner) != "episode"
+            is_reusable = self._family.use_of(last.env.inner) != "episode"
             if following is not None and following[0] == last.number and is_reusable:
                 env = last.env
             else:
@@ -243,30 +186,23 @@ class _Rollout:
         while following is not None:
             number, episode = following
             try:
-                env = env or self._make(number, place)
+                env = env or self._family.make(self._space.context(self._contexts[number]))
                 observation, _ = env.reset(seed=episode_seed(self._seed, number, episode))
                 if self._observations is None:
-                    observed = env.observation_space
-                    if not observed.is_np_flattenable:
-                        raise TrainerError(
-                            "Policies act on observations that are arrays, or a Dict or Tuple of "
-                            f"arrays. {env.family.name!r} has {observed}. Flatten them in 'build'."
-                        )
-                    self._observations = create_empty_array(observed, ENV_SLOTS)
+                    self._observations = create_empty_array(env.observation_space, ENV_SLOTS)
                 _write(self._observations, place, observation)
-                self._contexts[place] = number
+                self._played[place] = number
                 if self._state is not None:
                     self._state[place] = 0.0
                 # Nobody sees what a contextual environment adds.
-                return _Slot(number, episode, env, env.inner.step)
+                slots[place] = _Slot(number, episode, env, env.inner.step)
+                return
             except TrainerError:
                 raise
             except ENVIRONMENT_FAILURES as error:
                 self._fail(number, episode, error)
-                if env is not None:
-                    close_quietly(env)
+                close_quietly(env)
             env, following = None, self._choose_next()
-        return None
 
     def _choose_next(self, same: int | None = None) -> tuple[int, int] | None:
         """Choose the episode to begin, on the `same` context if possible; None if all are begun."""

@@ -8,7 +8,7 @@ import math
 import random
 import time
 import warnings
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from functools import partial
 from pathlib import Path
@@ -72,9 +72,8 @@ CURVE_ENTRIES, REPORT_EVERY = 10, 0.2
 class SB3Trainer(Trainer):
     """Any algorithm of stable-baselines3, on any environment.
 
-    With `eval_episodes`, the policy is evaluated on its contexts during training from time to time,
-    for the first time after the first update, always on the same episodes. The best one is kept
-    with the statistics of that moment; of equals the later. Otherwise the last one is kept.
+    Buffers, schedules and environments of stable-baselines3 cannot be restored exactly, so there
+    are no checkpoints within a run: a killed run starts over, to the same policy.
 
     Args:
         family: The environments.
@@ -91,8 +90,8 @@ class SB3Trainer(Trainer):
             algorithms that learn from rollouts.
         eval_every: Steps between two entries of the learning curve; a tenth of the steps if left
             out.
-        eval_episodes: Episodes on the training contexts for each entry. 0: the curve has the
-            returns of training.
+        eval_episodes: Episodes on the training contexts for each entry, and the best policy is
+            kept. 0: the curve has the returns of training, and the last policy is kept.
         **hyperparameters: Arguments of the algorithm as JSON data, under stable-baselines3's names
             or CleanRL's. In "policy_kwargs", classes are given by name, for example
             {"activation_fn": "torch.nn.ReLU"}; "action_noise" is the standard deviation of normal
@@ -128,34 +127,33 @@ class SB3Trainer(Trainer):
         )
         try:
             policy_class_of(algorithm, policy)
-        except PolicyError as error:
-            raise TrainerError(str(error)) from None
-        self.algorithm, self.policy = algorithm, policy
-        self.is_on_policy = issubclass(algorithm_class(algorithm), OnPolicyAlgorithm)
-        self.norm_obs, self.norm_reward = norm_obs, norm_reward
-        for name in ("norm_obs", "norm_reward"):
-            if getattr(self, name) is not None:
-                check_bool(name, getattr(self, name), error=TrainerError)
-        self.total_timesteps, self.eval_every = total_timesteps, eval_every
-        self.num_envs = (8 if self.is_on_policy else 1) if num_envs is None else num_envs
-        self.eval_episodes = eval_episodes
-        counts = {"total_timesteps": 1, "num_envs": 1, "eval_every": 1, "eval_episodes": 0}
-        for name, low in counts.items():
-            if getattr(self, name) is not None:
-                check_int(name, getattr(self, name), low=low, error=TrainerError)
-        self._names = cleanrl_names(algorithm)
-        known = (*self._names, *hyperparameter_defaults(algorithm), *self.own_settings())
-        for name in hyperparameters:
-            has = f"{self.name!r} with {algorithm} has"
-            known_name("option", name, known, has=has, error=TrainerError)
-        try:
             copied = json.loads(json.dumps(hyperparameters, allow_nan=False))
             classes_from_names(copied.get("policy_kwargs") or {})
+        except PolicyError as error:
+            raise TrainerError(str(error)) from None
         except (TypeError, ValueError) as error:
             raise TrainerError(
                 f"Hyperparameters must be JSON data, classes given by name. Got "
                 f"{short_text(hyperparameters)}: {error}"
             ) from None
+        self.algorithm, self.policy = algorithm, policy
+        self.is_on_policy = issubclass(algorithm_class(algorithm), OnPolicyAlgorithm)
+        self.total_timesteps, self.eval_every = total_timesteps, eval_every
+        self.num_envs = (8 if self.is_on_policy else 1) if num_envs is None else num_envs
+        self.norm_obs, self.norm_reward = norm_obs, norm_reward
+        self.eval_episodes = eval_episodes
+        counts = {"total_timesteps": 1, "num_envs": 1, "eval_every": 1, "eval_episodes": 0}
+        for name, low in counts.items():
+            if getattr(self, name) is not None:
+                check_int(name, getattr(self, name), low=low, error=TrainerError)
+        for name in ("norm_obs", "norm_reward"):
+            if getattr(self, name) is not None:
+                check_bool(name, getattr(self, name), error=TrainerError)
+        self._names = cleanrl_names(algorithm)
+        known = (*self._names, *hyperparameter_defaults(algorithm), *self.own_settings())
+        for name in hyperparameters:
+            has = f"{self.name!r} with {algorithm} has"
+            known_name("option", name, known, has=has, error=TrainerError)
         self.hyperparameters = {self._names.get(name, name): v for name, v in copied.items()}
 
     def settings(self) -> dict[str, Any]:
@@ -180,9 +178,8 @@ class SB3Trainer(Trainer):
             largest = defaults["batch_size"]
             arguments["batch_size"] = max(n for n in range(1, largest + 1) if rollout % n == 0)
         if "learning_starts" in defaults:
-            arguments["learning_starts"] = min(
-                defaults["learning_starts"], int(LEARNING_STARTS * steps)
-            )
+            earliest = int(LEARNING_STARTS * steps)
+            arguments["learning_starts"] = min(defaults["learning_starts"], earliest)
         return {**arguments, **given}
 
     def check_environment(self) -> None:
@@ -204,18 +201,12 @@ class SB3Trainer(Trainer):
 
     def train_chunk(
         self,
-        jobs: list[TrainingJob],  # type: ignore[override]
+        jobs: Sequence[TrainingJob],
         progress: Progress | None = None,
         checkpoint: Checkpoint | None = None,  # noqa: ARG002
     ) -> list[Training]:
-        """Train one policy for each job. The same job gives the same policy.
-
-        There are no checkpoints: buffers, schedules and environments of stable-baselines3 cannot
-        be restored exactly, so a killed run starts over.
-        """
-        return [self._train_one(job, progress) for job in jobs]
-
-    def _train_one(self, job: TrainingJob, progress: Progress | None) -> Training:
+        """Train one policy: `chunk` is 1. The same job gives the same policy."""
+        (job,) = jobs
         total = job.steps or self.total_timesteps
         if self.is_on_policy:
             taken = {**hyperparameter_defaults(self.algorithm), **self.algorithm_arguments(total)}
@@ -248,9 +239,8 @@ class SB3Trainer(Trainer):
         best = watcher.best
         watcher.report(best.mean_return)
         assert best.policy is not None  # noqa: S101 (the last policy is evaluated)
-        return Training(
-            best.policy, model.num_timesteps, best.mean_return, best.curve, best.evaluation_steps
-        )
+        outcome = model.num_timesteps, best.mean_return, best.curve, best.evaluation_steps
+        return [Training(best.policy, *outcome)]
 
     def policy_of(self, model: BaseAlgorithm, sees_context: bool) -> SB3Policy:
         """Copy the policy of a model of this trainer as it is now."""
@@ -258,13 +248,12 @@ class SB3Trainer(Trainer):
         return SB3Policy.from_model(model, self.policy, arguments, sees_context=sees_context)
 
     def _environments(self, job: TrainingJob, seed: int) -> VecEnv:
-        observed = self.space if job.sees_context else False
         contexts = [self.space.context(vector) for vector in job.contexts]
-        first = contexts[0]
 
         def make(generator: np.random.Generator) -> gymnasium.Env[Any, Any]:
-            with name_context_in_errors(first):
-                env = self.family.make(first, observe_context=observed)
+            observed = self.space if job.sees_context else False
+            with name_context_in_errors(contexts[0]):
+                env = self.family.make(contexts[0], observe_context=observed)
             if job.sees_context and not FlatObservations(env.inner.observation_space).is_plain:
                 raise TrainerError(
                     "With 'sb3', policies see the context after a vector of floats. "
@@ -315,6 +304,8 @@ class SB3Trainer(Trainer):
         model.set_logger(Logger(folder=None, output_formats=[]))
         return model
 
+    # -- starting from another policy ----------------------------------------------------------
+
     def read_start(self, path: Path) -> Policy:
         """Read a policy file, or the weights in an archive that stable-baselines3 has saved.
 
@@ -331,13 +322,7 @@ class SB3Trainer(Trainer):
                 "from it."
             )
         made = fresh.algorithm, fresh.policy, fresh.policy_kwargs
-        try:
-            return SB3Policy(*made, fresh.observation_space, fresh.action_space, weights)
-        except (PolicyError, RuntimeError) as error:
-            raise TrainerError(
-                f"{str(path)!r} does not fit {self.algorithm} on {self.family.name}: {error} Set "
-                "'algorithm' and 'policy_kwargs' to those of the archive."
-            ) from None
+        return SB3Policy(*made, fresh.observation_space, fresh.action_space, weights)
 
     def check_start(self, policy: Policy) -> None:
         """Refuse a policy of another algorithm, network or environment."""
@@ -360,12 +345,12 @@ class SB3Trainer(Trainer):
         It explores as one from scratch: the noise of actions, the weight of SAC's entropy and
         DQN's share of random actions begin as always, and so do optimisers and the replay buffer.
         """
-        fresh = self.policy_of(model, parent.sees_context)
         if not isinstance(parent, SB3Policy):
             raise TrainerError(
                 "The trainer 'sb3' starts from its own policies. "
                 f"Got {short_text(parent)} instead. Start from scratch, or use the trainer 'ppo'."
             )
+        fresh = self.policy_of(model, parent.sees_context)
         theirs, ours = parent.description(), fresh.description()
         other = [name for name in ours if theirs[name] != ours[name]]
         if other:
@@ -374,21 +359,19 @@ class SB3Trainer(Trainer):
                 f"{short_text(theirs[other[0]])}. Make the trainer with the settings of that "
                 "policy, or start from scratch."
             )
-        weights = parent.weights()
         noise = {name: w for name, w in fresh.weights().items() if name.endswith("log_std")}
-        model.policy.load_state_dict({**weights, **noise})
+        model.policy.load_state_dict({**parent.weights(), **noise})
         if hasattr(model, "weights"):  # ARS searches around a vector
             model.weights = torch.nn.utils.parameters_to_vector(model.policy.parameters()).detach()
         normalizing: Any = model.get_vec_normalize_env()
         if parent.normalization is not None:
             mean, variance, _, _, seen = parent.normalization
-            _set_moments(normalizing.obs_rms, mean, variance, seen)
+            moments = normalizing.obs_rms
+            moments.mean, moments.var, moments.count = mean.copy(), variance.copy(), seen
         if parent.returns is not None and normalizing is not None and normalizing.norm_reward:
-            _set_moments(normalizing.ret_rms, *parent.returns)
-
-
-def _set_moments(moments: Any, mean: ArrayLike, variance: ArrayLike, count: float) -> None:
-    moments.mean, moments.var, moments.count = np.array(mean), np.array(variance), count
+            moments = normalizing.ret_rms
+            mean_return, spread, moments.count = parent.returns
+            moments.mean, moments.var = np.array(mean_return), np.array(spread)
 
 
 class OneContextEachEpisode(gymnasium.Wrapper[Any, Any, Any, Any]):
@@ -430,14 +413,16 @@ class _Watcher(BaseCallback):
 
     def evaluate(self) -> None:
         """Add the policy as it is now to the learning curve, and keep it if it is the best."""
-        trainer, job = self._trainer, self._job
+        trainer, job, episodes = self._trainer, self._job, self._trainer.eval_episodes
+        mean = self._latest_return()
+        if math.isnan(mean):  # no episode has ended yet
+            environments: Any = self.training_env
+            mean = float(np.mean(environments.episode_returns))
+        if self.model.ep_info_buffer is not None and not episodes:
+            self.model.ep_info_buffer.clear()
         policy = trainer.policy_of(self.model, job.sees_context)
-        self.best.consider(
-            *(trainer, job, policy, self.num_timesteps),
-            training_return=self._take_training_return(),
-            episodes=trainer.eval_episodes,
-            seed=self._seed,
-        )
+        now = (trainer, job, policy, self.num_timesteps)
+        self.best.consider(*now, training_return=mean, episodes=episodes, seed=self._seed)
 
     def report(self, mean_return: float) -> None:
         """Report progress, with the evaluations that were not reported yet."""
@@ -466,20 +451,10 @@ class _Watcher(BaseCallback):
         return True
 
     def _latest_return(self) -> float:
-        """Mean return of the latest episodes of training, NaN before the first has ended."""
+        """Mean return of at most 100 episodes of training, NaN before the first has ended."""
         returns = [episode["r"] for episode in self.model.ep_info_buffer or ()]
         latest = self.best.curve[-1][1] if self.best.curve else math.nan
         return float(np.mean(returns)) if returns else latest
-
-    def _take_training_return(self) -> float:
-        """Return the mean of at most 100 episodes since the last entry of the learning curve."""
-        mean = self._latest_return()
-        if math.isnan(mean):  # no episode has ended yet
-            environments: Any = self.training_env
-            mean = float(np.mean(environments.episode_returns))
-        if self.model.ep_info_buffer is not None and not self._trainer.eval_episodes:
-            self.model.ep_info_buffer.clear()
-        return mean
 
 
 def hyperparameter_defaults(algorithm: str) -> dict[str, Any]:

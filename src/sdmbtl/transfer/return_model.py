@@ -46,8 +46,8 @@ class ReturnModel:
         returns: (P, N) mean returns, NaN where no episode was played.
         episodes: (P, N) number of episodes behind each.
         episode_variance: Variance of the return of an episode, if it is known.
-        continued: Numbers of the policies that were trained where their parent was: these resemble
-            it more than others do.
+        sources: (P,) sources of the policies; those that were trained where their parent was
+            resemble it more than others do. Empty if unknown.
     """
 
     space: ContextSpace
@@ -55,7 +55,7 @@ class ReturnModel:
     returns: NDArray[np.float64]
     episodes: NDArray[np.float64]
     episode_variance: float | None = None
-    continued: Sequence[int] = ()
+    sources: Sequence[Source] = ()
 
     @cached_property
     def means(self) -> NDArray[np.float64]:
@@ -72,7 +72,7 @@ class ReturnModel:
         """(P, m) expected returns in (m, D) contexts, in unit coordinates."""
         fit = self.fit
         means = fit.center + fit.weights @ _kernel(fit.units, units, fit.length)
-        return self._within_range(means)
+        return np.clip(means, np.nanmin(self.returns), np.nanmax(self.returns))
 
     def variances_at(self, units: NDArray[np.float64]) -> NDArray[np.float64]:
         """(P, m) posterior variances of the expected returns in (m, D) contexts."""
@@ -95,7 +95,8 @@ class ReturnModel:
             played = np.where(fit.used[:, targets], 0.0, self.episodes[:, targets])
             weight = variances / (variances + self.noise / np.maximum(played, 1e-12))
             returns = np.where(played > 0, self.returns[:, targets], means)
-            means = self._within_range(means + weight * (returns - means))
+            means = means + weight * (returns - means)
+            means = np.clip(means, np.nanmin(self.returns), np.nanmax(self.returns))
             variances = variances * (1.0 - weight)
         return means, variances
 
@@ -112,9 +113,6 @@ class ReturnModel:
         """Variance of the return of one episode around the expected one."""
         return self.fit.scale**2 * self.fit.noise
 
-    def _within_range(self, means: NDArray[np.float64]) -> NDArray[np.float64]:
-        return np.asarray(np.clip(means, np.nanmin(self.returns), np.nanmax(self.returns)))
-
     @cached_property
     def fit(self) -> KernelFit:
         """Find the settings of the kernel that make the observed returns most likely."""
@@ -128,8 +126,13 @@ class ReturnModel:
         center, scale = float(values.mean()), float(values.std()) or 1.0
         values, units = (values - center) / scale, self.space.unit_targets[target]
         noises: tuple[float, ...] = _NOISES
-        shared = [shared_changes(self.parents, self.continued, share) for share in _CONTINUED]
-        shares = len(shared) if self.continued else 1
+        continued = [
+            number
+            for number, (parent, source) in enumerate(zip(self.parents, self.sources, strict=False))
+            if parent >= 0 and source.where == self.sources[parent].where
+        ]
+        shared = [shared_changes(self.parents, continued, share) for share in _CONTINUED]
+        shares = len(shared) if continued else 1
         judged = np.linspace(0, len(policy) - 1, min(_JUDGED, len(policy))).astype(np.intp)
         away = np.sqrt(squared_distances(units[judged], units[judged]))
         pairs = np.ix_(policy[judged], policy[judged])
@@ -165,7 +168,7 @@ class ReturnModel:
 
 
 class KernelFit(NamedTuple):
-    """A Gaussian process given n returns, in units of `scale`.
+    """A Gaussian process given n returns of P policies, in units of `scale`.
 
     Expected returns are center + weights @ exp(-distance / length), within the range of returns.
 
@@ -175,11 +178,11 @@ class KernelFit(NamedTuple):
         used: (P, N) returns that are used.
         is_subset: True if there are others, which `ReturnModel.on_targets` knows too.
         kinship: (P, P) prior covariance of the policies.
-        length: Length scale.
+        length: Length scale of the kernel.
         noise: Variance of an episode.
         factor: (n, n) Cholesky factor of the covariance.
         weights: (P, n) weights of each policy.
-        center: The constant.
+        center: Constant mean.
         scale: Standard deviation that all policies share.
     """
 
@@ -209,15 +212,6 @@ def shared_changes(
             lines[number] = lines[parent]
         lines[number, number] = np.sqrt(share) if number in continued else 1.0
     return np.asarray(lines @ lines.T)
-
-
-def continued_policies(parents: Sequence[int], sources: Sequence[Source]) -> list[int]:
-    """List the policies that were trained where their parent was."""
-    return [
-        number
-        for number, parent in enumerate(parents)
-        if parent >= 0 and sources[number].where == sources[parent].where
-    ]
 
 
 def worth_playing(

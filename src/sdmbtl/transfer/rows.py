@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import warnings
+from collections.abc import Sequence
 from functools import cached_property
 from typing import Any
 
@@ -40,26 +41,21 @@ class ObservedRows:
     def __init__(
         self,
         space: ContextSpace,
-        sources: ArrayLike | None = None,
-        returns: ArrayLike | None = None,
+        sources: Sequence[Any] | NDArray[Any] = (),
+        returns: Sequence[Any] | NDArray[Any] = (),
         source_returns: ArrayLike | None = None,
     ) -> None:
         self.space = space
-        try:
-            rows: list[Any] = [] if returns is None else list(returns)  # type: ignore[arg-type]
-            points: list[Any] = [] if sources is None else list(sources)  # type: ignore[arg-type]
-            own = np.full(len(rows), np.nan) if source_returns is None else source_returns
-            own = np.array(own, dtype=np.float64)
-        except (TypeError, ValueError) as error:
-            raise RowError(f"Sources, rows and source returns must be lists ({error}).") from None
-        if not len(rows) == len(points) or own.shape != (len(rows),) or np.isinf(own).any():
+        given = np.full(len(returns), np.nan) if source_returns is None else source_returns
+        own = np.array(given, dtype=np.float64)
+        if not len(returns) == len(sources) == len(own) or np.isinf(own).any():
             raise RowError(
-                "Each row needs its source, and its source return or NaN. "
-                f"Got {len(points)} sources, {len(rows)} rows and source returns {short_text(own)}."
+                "Each row needs its source, and its source return or NaN. Got "
+                f"{len(sources)} sources, {len(returns)} rows and source returns {short_text(own)}."
             )
-        shape, width = (len(rows), len(space)), space.n_dimensions
-        self.returns = np.array([as_row(row, space) for row in rows]).reshape(shape)
-        self.sources = np.array([space.vector(x) for x in points]).reshape(len(rows), width)
+        k, width = len(returns), space.n_dimensions
+        self.returns = np.array([as_row(row, space) for row in returns]).reshape(k, len(space))
+        self.sources = np.array([space.vector(x) for x in sources]).reshape(k, width)
         self.unit_sources = space.to_unit(self.sources)
         found = [space.find(x) for x in self.sources]
         positions = [
@@ -85,7 +81,7 @@ class ObservedRows:
     ) -> ObservedRows:
         """Return these rows and one more."""
         own = [np.nan if source_return is None else source_return]
-        one = ObservedRows(self.space, [self.space.vector(source)], [as_row(row, self.space)], own)
+        one = ObservedRows(self.space, [source], [row], own)
         rows = object.__new__(ObservedRows)  # these are checked already
         rows.space = self.space
         for name in _ARRAYS:
@@ -151,7 +147,7 @@ def as_row(row: ArrayLike, space: ContextSpace) -> NDArray[np.float64]:
             f"A row must have shape ({len(space)},), one return for each target, NaN where not "
             f"evaluated. Got shape {array.shape} instead.{hint}"
         )
-    return _usable(array, space)
+    return array
 
 
 def as_episodes(returns: ArrayLike, space: ContextSpace) -> NDArray[np.float64]:
@@ -166,13 +162,13 @@ def as_episodes(returns: ArrayLike, space: ContextSpace) -> NDArray[np.float64]:
         (N, E) returns, a copy that cannot be changed; of a row, E = 1.
     """
     array = _numbers(returns, space)
-    if array.ndim not in (1, 2) or len(array) != len(space) or not array.size:
+    if array.ndim not in (1, 2) or len(array) != len(space):
         raise RowError(
             f"Returns must have shape ({len(space)},), one for each target, NaN where not "
             f"evaluated, or ({len(space)}, episodes), one for each episode on each target. "
             f"Got shape {array.shape} instead."
         )
-    return _usable(array.reshape(len(space), -1), space)
+    return array.reshape(len(space), -1)
 
 
 def mean_of(values: NDArray[np.floating], weights: NDArray[np.float64] | None = None) -> float:
@@ -192,32 +188,13 @@ def mean_over_episodes(returns: NDArray[np.float64]) -> NDArray[np.float64]:
     return np.asarray(np.where(played, returns, 0.0).sum(axis=1) / number)
 
 
-def _usable(array: NDArray[np.float64], space: ContextSpace) -> NDArray[np.float64]:
-    """Check returns, the targets along the first axis, for their size and that there are any."""
-    too_large = np.abs(array) > LARGEST_RETURN
-    if too_large.any():
-        index = int(np.argwhere(too_large)[0, 0])
-        raise RowError(
-            f"Returns must be finite and within ±{LARGEST_RETURN:g}, or NaN for not evaluated. "
-            f"Got {array[too_large].flat[0]:g} on target {index} ({space.target(index)}). Divide "
-            "them by a constant; if the training run diverged, tell it with status='failed'."
-        )
-    if np.isnan(array).all():
-        raise RowError(
-            "A row needs at least one evaluated target. Got only NaN. "
-            "If the training run failed, tell it with status='failed'."
-        )
-    array.setflags(write=False)
-    return array
-
-
 def _numbers(given: Any, space: ContextSpace) -> NDArray[np.float64]:
-    """Return a copy as floats, NaN for None and for what is masked."""
+    """Copy returns as floats, NaN for None and for what is masked; check their size."""
     if hasattr(given, "index") and hasattr(given, "to_numpy"):  # of pandas, not imported here
-        return _by_index(given, space)
+        given = _by_index(given, space)
     try:
         if isinstance(given, np.ma.MaskedArray):
-            return np.array(np.ma.filled(given.astype(np.float64), np.nan))
+            given = np.ma.filled(given.astype(np.float64), np.nan)
         # Lists as they are: a truth value among numbers would become 1.
         is_list = isinstance(given, list | tuple)
         array: NDArray[Any] = np.array(given, dtype=object) if is_list else np.asarray(given)
@@ -227,12 +204,26 @@ def _numbers(given: Any, space: ContextSpace) -> NDArray[np.float64]:
                     raise TypeError("not all of them are numbers")
         elif array.dtype.kind not in "fiu":
             raise TypeError("not numbers")
-        return np.array(array, dtype=np.float64)
+        array = np.array(array, dtype=np.float64)
     except (TypeError, ValueError, RuntimeError, OverflowError):  # RuntimeError: torch
         raise RowError(
             f"A row must hold one number for each of the {len(space)} targets. "
             f"Got {short_text(given)} instead."
         ) from None
+    too_large = np.argwhere(np.abs(array) > LARGEST_RETURN)
+    if array.ndim and len(too_large):
+        raise RowError(
+            f"Returns must be finite and within ±{LARGEST_RETURN:g}, or NaN for not evaluated. "
+            f"Got {array[tuple(too_large[0])]:g} on target {too_large[0, 0]}. Divide them by "
+            "a constant; if the training run diverged, tell it with status='failed'."
+        )
+    if array.size and np.isnan(array).all():
+        raise RowError(
+            "A row needs at least one evaluated target. Got only NaN. "
+            "If the training run failed, tell it with status='failed'."
+        )
+    array.setflags(write=False)
+    return array
 
 
 def _by_index(series: Any, space: ContextSpace) -> NDArray[np.float64]:

@@ -21,7 +21,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sdmbtl.checks import known_name
-from sdmbtl.contexts import ContextSpace
 from sdmbtl.errors import StructureError
 from sdmbtl.transfer.rows import ObservedRows
 
@@ -70,94 +69,65 @@ class Slopes:
 
 def estimate_slopes(rows: ObservedRows, method: SlopeMethod = "within") -> Slopes:
     """Estimate the slopes from all observed pairs."""
-    return PairSums.of(rows).slopes(method)
+    return PairSums().slopes(rows, method)
 
 
-@dataclass(frozen=True)
 class PairSums:
-    """Sums over the observed pairs (x, y), enough for each of the regressions; never change.
+    """Sums over the observed pairs (x, y), enough for each of the regressions.
 
-    Added row by row, so that a selector pays for the new row only. The features of a pair are the
-    signed differences [x - y]_- and [x - y]_+. Rows may be partial.
+    They grow row by row, so that a selector pays for new rows only; they begin again if the rows
+    did not just grow. The features of a pair are the signed differences [x - y]_- and [x - y]_+.
+    Rows may be partial.
 
     Attributes:
-        space: The context space.
+        rows: The rows of the sums.
         counts: (N,) number of policies that were evaluated on each target.
         target_features: (N, 2 D) sum over these policies of the features of each target.
         target_returns: (N,) sum over these policies of the returns on each target.
         products: (2 D, 2 D) sum of the products of the features.
         moments: (2 D,) sum of the products of features and returns.
-        offset: Number subtracted from every return, None before the first: returns far from
-            zero (500 + small differences) would cost digits in the products.
+        offset: Number subtracted from every return: returns far from zero (500 + small
+            differences) would cost digits in the products.
     """
 
-    space: ContextSpace
-    counts: NDArray[np.float64]
-    target_features: NDArray[np.float64]
-    target_returns: NDArray[np.float64]
-    products: NDArray[np.float64]
-    moments: NDArray[np.float64]
-    offset: float | None = None
+    rows: ObservedRows | None = None
 
-    @classmethod
-    def empty(cls, space: ContextSpace) -> PairSums:
-        """The sums of no rows."""
-        n, width = len(space), 2 * space.n_units
-        return cls(
-            space,
-            counts=np.zeros(n),
-            target_features=np.zeros((n, width)),
-            target_returns=np.zeros(n),
-            products=np.zeros((width, width)),
-            moments=np.zeros(width),
-        )
+    def slopes(self, rows: ObservedRows, method: SlopeMethod) -> Slopes:
+        """Solve one of the regressions on these rows, reusing the sums of earlier ones."""
+        normal, moment = self.regression(rows, method)
+        return _solve(rows.space.unit_names, normal, moment, scale=float(np.trace(self.products)))
 
-    @classmethod
-    def of(cls, rows: ObservedRows) -> PairSums:
-        """The sums of these rows."""
-        if not len(rows):
-            raise StructureError("Slopes need at least one observed row. Got none.")
-        return cls.empty(rows.space).extended(rows.unit_sources, rows.returns)
-
-    def extended(self, sources: NDArray[np.float64], returns: NDArray[np.float64]) -> PairSums:
-        """These sums and more rows: (m, N) returns of policies trained on (m, D) unit sources."""
-        sums = self
-        for source, row in zip(sources, returns, strict=True):
-            sums = sums.added(source, row)
-        return sums
-
-    def added(self, source: NDArray[np.float64], row: NDArray[np.float64]) -> PairSums:
-        """These sums and one more row.
-
-        Args:
-            source: (D,) where its policy was trained, in unit coordinates.
-            row: (N,) its returns, NaN where not evaluated.
-        """
-        offset = float(np.nanmean(row)) if self.offset is None else self.offset
+    def _add(self, difference: NDArray[np.float64], row: NDArray[np.float64]) -> None:
+        """Add a (N,) row; (N, D) are the differences of its source and the targets."""
         seen = ~np.isnan(row)
-        difference = source - self.space.unit_targets
         features = np.hstack([np.minimum(difference, 0.0), np.maximum(difference, 0.0)])
-        returns = row - offset
+        returns = row - self.offset
         if not seen.all():
             features, returns = features * seen[:, None], np.where(seen, returns, 0.0)
-        return PairSums(
-            self.space,
-            self.counts + seen,
-            self.target_features + features,
-            self.target_returns + returns,
-            self.products + features.T @ features,
-            self.moments + features.T @ returns,
-            offset,
-        )
+        self.counts += seen
+        self.target_features += features
+        self.target_returns += returns
+        self.products += features.T @ features
+        self.moments += features.T @ returns
 
-    def slopes(self, method: SlopeMethod) -> Slopes:
-        """Solve one of the regressions."""
-        normal, moment = self.regression(method)
-        return _solve(self.space.unit_names, normal, moment, scale=float(np.trace(self.products)))
-
-    def regression(self, method: SlopeMethod) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    def regression(
+        self, rows: ObservedRows, method: SlopeMethod
+    ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
         """Normal equations (2 D, 2 D) and (2 D,) of one of the regressions."""
         known_name("method", method, get_args(SlopeMethod), error=StructureError)
+        if not len(rows):
+            raise StructureError("Slopes need at least one observed row. Got none.")
+        units = rows.space.unit_targets
+        if self.rows is None or not rows.continues(self.rows):
+            n, width = len(units), 2 * units.shape[1]
+            self.counts, self.target_returns = np.zeros(n), np.zeros(n)
+            self.target_features = np.zeros((n, width))
+            self.products, self.moments = np.zeros((width, width)), np.zeros(width)
+            self.offset, self.rows = float(np.nanmean(rows.returns[0])), None
+        known = 0 if self.rows is None else len(self.rows)
+        for source, row in zip(rows.unit_sources[known:], rows.returns[known:], strict=True):
+            self._add(source - units, row)
+        self.rows = rows
         seen = self.counts > 0
         counts, features = self.counts[seen], self.target_features[seen]
         moments = self.moments
@@ -169,24 +139,6 @@ class PairSums:
         total, pairs = features.sum(axis=0), counts.sum()
         grand_sum = float(self.target_returns.sum()) if method == "return" else 0.0
         return self.products - np.outer(total, total) / pairs, moments - total * grand_sum / pairs
-
-
-class RunningPairSums:
-    """Pair sums of a growing list of rows; rebuilt only if the list did not just grow."""
-
-    def __init__(self) -> None:
-        self._rows: ObservedRows | None = None
-        self._sums: PairSums | None = None
-
-    def slopes(self, rows: ObservedRows, method: SlopeMethod) -> Slopes:
-        """Estimate the slopes of these rows, reusing the sums of the rows seen before."""
-        if self._rows is None or self._sums is None or not rows.continues(self._rows):
-            self._sums = PairSums.of(rows)
-        else:
-            known = len(self._rows)
-            self._sums = self._sums.extended(rows.unit_sources[known:], rows.returns[known:])
-        self._rows = rows
-        return self._sums.slopes(method)
 
 
 def _solve(

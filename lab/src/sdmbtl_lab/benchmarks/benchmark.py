@@ -62,7 +62,7 @@ Values = dict[tuple[str, int, str], Floats]
 
 @dataclass(frozen=True)
 class Benchmark:
-    """Selectors and the problems they run on.
+    """Selectors and the problems they run on; further attributes are those of `BenchmarkResult`.
 
     Attributes:
         problems: The problems; each has another name.
@@ -70,17 +70,6 @@ class Benchmark:
         trials: W, the number of matrices of each problem. The paper calls them trials, and so do
             the result files; elsewhere a trial is one source, see `selectors.Trial`.
         policies: Numbers of trained policies that are reported; on smaller problems fewer of them.
-        name: Name of the result file, without ending.
-        title: Description of the problems.
-        headers: Label columns of the tables: keys of the problems' labels, "K" or "margin".
-        settings: Further data about the problems, as JSON.
-        seeds: Sources of random numbers, in words.
-        notes: Remarks on the problems, for below the tables.
-        least_margin: Problems enter the aggregate while choosing matters and the oracle is this far
-            above random choice; all of them if left out.
-
-    Raises:
-        BenchmarkError: If a setting makes no sense.
     """
 
     problems: tuple[Problem, ...]
@@ -97,8 +86,6 @@ class Benchmark:
 
     def __post_init__(self) -> None:
         names = [problem.name for problem in self.problems]
-        if not names:
-            raise BenchmarkError("There is no problem to run the selectors on. Give at least one.")
         twice = sorted({name for name in names if names.count(name) > 1})
         if twice:
             raise BenchmarkError(

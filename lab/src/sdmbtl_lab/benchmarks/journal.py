@@ -7,31 +7,20 @@ import os
 from collections.abc import Callable, Iterable
 from operator import methodcaller
 from pathlib import Path
-from typing import Any, Protocol
+from typing import TYPE_CHECKING, Any
 
 from sdmbtl.errors import BenchmarkError, LimitError
 from sdmbtl.foreign import MAX_TEXT, parse_json, read_bytes
 from sdmbtl_lab.computing import compute_all
+
+if TYPE_CHECKING:
+    from sdmbtl_lab.benchmarks.records import Unit
 
 Key = tuple[str, ...]
 Record = dict[str, Any]
 
 #: Called with the number of finished and of all pieces of work, and what was finished.
 Progress = Callable[[int, int, str], None]
-
-
-class Work(Protocol):
-    """A piece of work: it makes records for the journal."""
-
-    @property
-    def label(self) -> str:
-        """Label in the progress display."""
-
-    def keys(self) -> Iterable[Key]:
-        """Keys of the records it makes."""
-
-    def compute(self) -> list[tuple[Key, Record]]:
-        """Make the records."""
 
 
 class Journal:
@@ -75,7 +64,7 @@ class Journal:
         return len(self._records)
 
     def complete(
-        self, units: Iterable[Work], *, jobs: int = 1, progress: Progress | None = None
+        self, units: Iterable[Unit], *, jobs: int = 1, progress: Progress | None = None
     ) -> None:
         """Do all work whose records are missing."""
         every = list(units)

@@ -50,17 +50,13 @@ class PublishedTable:
     note: str | None
 
     def row(self, name: str) -> PublishedRow | None:
-        """The row of a problem or benchmark, None if there is none.
-
-        >>> published_table(3, 5).row("3d-f-constant-g-linear-h-l1").values["m-mbtl"].mean
-        0.7038
-        """
+        """The row of a problem or benchmark, None if there is none."""
         return next((row for row in self.rows if row.name == name), None)
 
 
 @dataclass(frozen=True, slots=True)
 class Printed:
-    """Published value that stands in one of our tables.
+    """Published values next to ours.
 
     Attributes:
         cells: Problem -> selector -> value for the same data.
@@ -80,12 +76,7 @@ def printed_next_to(
 ) -> Printed:
     """Return the values that the paper prints for a benchmark of ours.
 
-    Args:
-        settings: Data that the benchmark's matrices depend on, with its "kind".
-        problems: Names of its problems; if one of them is not the paper's, nothing is comparable.
-        k: K, the number of policies.
-        metric: "final", "auc" or another, which the paper does not have.
-        trials: W, the number of matrices.
+    Nothing is comparable if one of the problems is not the paper's.
     """
     kind = settings.get("kind")
     if kind == "real" and metric in ("final", "auc"):
@@ -117,11 +108,7 @@ def _printed_real(table: PublishedTable, k: int) -> Printed:
 
 
 def published_table(dim: int, noise: float) -> PublishedTable | None:
-    """Return the paper's table for a synthetic data set, or None if there is none.
-
-    The paper prints tables for three dimensions with noise 0, 5 and 30, and for five and seven
-    dimensions with noise 5.
-    """
+    """Return the paper's table for a synthetic data set, or None if there is none."""
     return _tables().get(f"{dim}d, noise {noise:g}")
 
 
@@ -130,9 +117,6 @@ def published_benchmarks(metric: str = "final") -> PublishedTable:
 
     Args:
         metric: "final" for the performance after K rounds, "auc" for its mean over the rounds.
-
-    Returns:
-        The table, with the baselines "independent" and "multi-task" next to the selectors.
 
     >>> published_benchmarks().rows[0].values["multi-task"].mean
     0.9967

@@ -45,7 +45,7 @@ class RoundsTo:
     Attributes:
         reached: Share of the matrices on which it got there.
         rounds: Mean number of rounds of those; None if there are none.
-        median: Median with those that never get there as the latest; None if it is one of them.
+        median: Median over all; None if it never gets there.
     """
 
     reached: float

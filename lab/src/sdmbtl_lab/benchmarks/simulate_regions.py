@@ -26,7 +26,7 @@ class RegionSimulation:
     Attributes:
         sources: Its proposals, in order.
         answers: The sources of the data set whose rows it was told.
-        steps: Environment steps spent after each, as proposed.
+        steps: Environment steps spent after each.
         curve: Mean best return after each.
     """
 
@@ -46,16 +46,15 @@ def simulate_regions(
 ) -> RegionSimulation:
     """Run a selector until the environment steps are spent.
 
-    What it proposes is answered with the row of the nearest source that there is; see
-    `Answers`. So the result is an approximation of what training would give: it compares
-    selectors in seconds, and real training has the last word.
+    Proposals are answered with the row of the nearest source that there is; see `Answers`. So the
+    result approximates what training would give: real training has the last word.
 
     Args:
         selector: A selector that was not asked before.
         dataset: The data set.
         total_steps: Environment steps in all.
         seed: Number of the seed of the data set.
-        run: Which of its generalists from scratch is the first.
+        run: Number of the first generalist from scratch.
     """
     answers = Answers(dataset, run)
     best = np.full(len(dataset.space), -np.inf)
@@ -88,18 +87,16 @@ def simulate_regions(
 class Answers:
     """The source of a data set that is nearest to a proposed one, again and again.
 
-    The whole space is answered with a generalist of one run, the longest that has not more steps
-    than the proposed one and all that it starts from. Anything else is answered with a specialist
-    that starts from scratch, or from a policy, as the proposed one does: of those with the
-    nearest width, and among them the nearest number of steps, the one with the nearest centre,
-    where a parent that was trained for longer or shorter counts as some distance. Every one is
-    taken once, while there are others: each training run has one row. A specialist that
-    starts from another specialist is answered like one that starts from a generalist with as many
-    steps.
+    The whole space is answered with the longest generalist of one run that has not more steps than
+    the proposed one and all that it starts from. Anything else is answered with a specialist that
+    starts from scratch, or from any policy, as the proposed one does. Of those with the nearest
+    width, and among them the nearest number of steps, it is the one with the nearest centre; a
+    parent that was trained for longer or shorter counts as some distance. Each is taken once,
+    while there are others.
 
     Args:
         dataset: The data set.
-        run: Which of its generalists from scratch is the first.
+        run: Number of the first generalist from scratch.
 
     Raises:
         MatrixError: If there is no such run.
@@ -186,9 +183,7 @@ def greedy_sources(
 ) -> list[int]:
     """The Myopic Oracle of sources: with all rows known, most gain per step, again and again.
 
-    Whoever takes a source pays for all policies that it starts from as well, and has them. What
-    would exceed the budget is left out. This is what there is to be had, not a competitor: it
-    knows every row, its noise included.
+    A source costs the steps of all policies that it starts from as well; they are taken before it.
 
     Args:
         dataset: The data set.
@@ -198,8 +193,7 @@ def greedy_sources(
         lowest: The return of a target without a policy; the lowest of this seed if left out.
 
     Returns:
-        The sources in the order in which they are taken, parents before those that start from
-        them.
+        The sources in the order in which they are taken.
     """
     rows, sources = dataset.returns[seed], dataset.sources
     with_parents = rows.copy()

@@ -12,7 +12,6 @@ from collections.abc import Iterable, Sequence
 from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, replace
 
-from sdmbtl.errors import BenchmarkError
 from sdmbtl.wording import printable
 
 _MOUNTAIN = "▲"
@@ -54,11 +53,7 @@ class Cell:
 
     @property
     def value(self) -> str:
-        """Mean and, if known, half width.
-
-        >>> Cell(0.75, 0.1).value
-        '0.7500 ± 0.1000'
-        """
+        """Mean and, if known, half width."""
         spread = "" if self.half_width is None else f" ± {_number(self.half_width)}"
         return f"{_number(self.mean)}{spread}"
 
@@ -101,12 +96,6 @@ class Table:
     columns: tuple[str, ...]
     rows: tuple[TableRow, ...]
     notes: tuple[str, ...] = ()
-
-    def __post_init__(self) -> None:
-        for number, row in enumerate(self.rows, start=1):
-            labels = len(row.labels)
-            if len(row.cells) != len(self.columns) or not 1 <= labels <= len(self.label_headers):
-                raise BenchmarkError(f"Row {number} of table {self.title!r} has too many cells.")
 
     def to_text(self, width: int = 80) -> str:
         """Return plain text; the best values carry a star.
@@ -229,16 +218,12 @@ class Table:
 def mark_best(
     cells: Sequence[Cell | None], exclude: AbstractSet[int] = frozenset()
 ) -> tuple[Cell | None, ...]:
-    """Set bold for the best cells of a row and for no others.
+    """Set bold for the best cells of a row, but for some positions, and for no others.
 
     The rule is the paper's, "the highest value(s) within the statistically significant range":
     the cell with the highest mean, and every cell whose interval reaches the lower end of that
     cell's interval. Of several highest means the one with the widest interval decides. An unknown
     half width counts as zero, and a mean that is NaN is never best.
-
-    Args:
-        cells: Cells of one row.
-        exclude: Positions that do not take part, such as that of the oracle.
 
     >>> row = [Cell(0.70, 0.01), Cell(0.71, 0.01), Cell(0.60, 0.01), Cell(0.80, 0.0)]
     >>> [cell.bold for cell in mark_best(row, exclude={3})]

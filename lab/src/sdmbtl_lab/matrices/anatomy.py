@@ -48,7 +48,6 @@ class GapCurve:
     """Change of returns with the signed difference source - target in one dimension.
 
     Attributes:
-        name: Name of the dimension.
         differences: (B,) signed differences in unit coordinates, -1..1.
         relative: (B,) mean of J minus its target's mean: f and h together.
         interaction: (B,) mean of h alone, in the orthogonal decomposition.
@@ -177,8 +176,7 @@ class MainEffect:
     """Mean of f or g over all contexts with the same value of one dimension.
 
     Attributes:
-        name: Name of the dimension.
-        values: (L,) its values, or the middles of its parts.
+        values: (L,) values of the dimension, or the middles of its parts.
         means: (L,) means there.
         swing: Difference of the highest and the lowest mean.
         shape: One of "rises", "falls", "hill", "valley", "uneven", "flat".
@@ -248,19 +246,7 @@ class FewPolicies:
 
 @dataclass(frozen=True)
 class Anatomy:
-    """Description of a data set.
-
-    Attributes:
-        name: Name of the data set.
-        size: Amount of data.
-        shares: Origin of the variance.
-        quality: f, the effect of the source.
-        difficulty: g, the effect of the target; high where a target is easy.
-        gap: h, their interaction.
-        run_variance: Differences between seeds.
-        few_policies: Performance of few policies.
-        detection: Structure detected in all rows.
-    """
+    """Description of a data set; `difficulty` is high where a target is easy."""
 
     name: str
     size: Size
@@ -284,12 +270,12 @@ def anatomy(dataset: TransferDataset) -> Anatomy:
     returns = min_max(dataset.returns, low, high).astype(np.float64)
     mean = returns.mean(axis=0)
     parts = SobolHoeffding.of(mean)
-    shares = parts.variance_shares()
+    effects = (parts.source_effect, parts.target_effect, parts.interaction)
+    variances = [float(effect.var()) for effect in effects]
     rows = ObservedRows(space, space.targets, mean)
-    detector = MountainDetector()
     detection = Detection("none", "one policy does not show a structure")
-    if len(rows) >= detector.min_rows:
-        detection = detector.detect(rows)
+    if len(rows) >= MountainDetector.min_rows:
+        detection = MountainDetector().detect(rows)
     episodes = dataset.card.get("recipe", {}).get("episodes")
     return Anatomy(
         name=dataset.name,
@@ -306,7 +292,7 @@ def anatomy(dataset: TransferDataset) -> Anatomy:
             lowest=low + 0.0,  # -0.0 would be printed with its sign
             highest=high + 0.0,
         ),
-        shares=Shares(shares["source"], shares["target"], shares["interaction"]),
+        shares=Shares(*(variance / (sum(variances) or 1.0) for variance in variances)),
         quality=measure_effect(space, parts.source_effect),
         difficulty=measure_effect(space, parts.target_effect),
         gap=measure_gap(rows, parts.interaction),

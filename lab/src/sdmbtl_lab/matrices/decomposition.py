@@ -7,8 +7,6 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from sdmbtl.errors import MatrixError
-
 
 @dataclass(frozen=True)
 class Decomposition:
@@ -29,7 +27,7 @@ class Decomposition:
     @classmethod
     def of(cls, returns: ArrayLike) -> Decomposition:
         """Decompose an (N, N) transfer matrix whose source n is target n."""
-        matrix = _square(returns)
+        matrix = np.asarray(returns, dtype=np.float64)
         constant = float(matrix.mean())
         difficulty = matrix.mean(axis=0) - constant
         quality = np.diagonal(matrix) - difficulty - constant
@@ -57,39 +55,9 @@ class SobolHoeffding:
     @classmethod
     def of(cls, returns: ArrayLike) -> SobolHoeffding:
         """Decompose an (M, N) matrix of returns; sources need not be targets."""
-        matrix = _finite(returns)
+        matrix = np.asarray(returns, dtype=np.float64)
         mean = float(matrix.mean())
         source_effect = matrix.mean(axis=1) - mean
         target_effect = matrix.mean(axis=0) - mean
         interaction = matrix - source_effect[:, None] - target_effect - mean
         return cls(mean, source_effect, target_effect, interaction)
-
-    def variance_shares(self) -> dict[str, float]:
-        """Share of the variance of J due to source, target and their interaction; sums to 1."""
-        parts = {
-            "source": float(self.source_effect.var()),
-            "target": float(self.target_effect.var()),
-            "interaction": float(self.interaction.var()),
-        }
-        total = sum(parts.values())
-        return {name: (value / total if total > 0 else 0.0) for name, value in parts.items()}
-
-
-def _finite(returns: ArrayLike) -> NDArray[np.float64]:
-    matrix = np.asarray(returns, dtype=np.float64)
-    if matrix.ndim != 2 or not matrix.size or not np.isfinite(matrix).all():
-        raise MatrixError(
-            "A decomposition needs a full matrix (sources, targets) of finite returns. "
-            f"Got shape {matrix.shape} instead."
-        )
-    return matrix
-
-
-def _square(returns: ArrayLike) -> NDArray[np.float64]:
-    matrix = _finite(returns)
-    if matrix.shape[0] != matrix.shape[1]:
-        raise MatrixError(
-            f"Definition 1 needs J(pi_x, x), so sources must be the targets. "
-            f"Got shape {matrix.shape} instead. Use SobolHoeffding for other matrices."
-        )
-    return matrix

@@ -50,10 +50,6 @@ class RegionDataset(Dataset):
             training was over.
         curves: (W, S, T) mean returns on its training contexts then.
         card: Provenance of the data, as JSON.
-
-    Raises:
-        MatrixError: If an array has another shape, or is not finite, or a source starts from one
-            that is not an earlier one.
     """
 
     kind: ClassVar[str] = KIND

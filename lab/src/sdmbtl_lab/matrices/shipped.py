@@ -30,11 +30,7 @@ def region_names() -> tuple[str, ...]:
 
 
 def load_matrix(name: str | Path) -> TransferDataset:
-    """Load a data set that ships with the package, or one made with `sdmbtl matrix`.
-
-    Args:
-        name: One of `matrix_names()`, or the path of an npz file or of its directory.
-    """
+    """Load a data set by one of the `matrix_names()`, or by the path of its file or directory."""
     return TransferDataset.load(_find(name, matrix_names()))
 
 
@@ -49,10 +45,6 @@ def _names() -> list[str]:
 
 def _find(name: str | Path, names: tuple[str, ...]) -> Path:
     """The file of a data set."""
-    if not isinstance(name, str | Path):
-        raise MatrixError(
-            f"A data set is given by its name or its path, as a text. Got {name!r} instead."
-        )
     if name in names:
         return folder() / f"{name}.npz"
     path = Path(name)

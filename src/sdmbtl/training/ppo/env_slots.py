@@ -7,7 +7,7 @@ some of which may be empty at times.
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple, Protocol
 
@@ -15,12 +15,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sdmbtl.contexts import ContextSpace
-from sdmbtl.contexts.observation import append_context
 from sdmbtl.environments.contextual import close_quietly
-from sdmbtl.environments.env_batch import BatchStep, EnvBatch
 from sdmbtl.environments.family import EnvironmentFamily
-from sdmbtl.environments.flattening import FlatActions, FlatObservations
+from sdmbtl.environments.flattening import FlatObservations
 from sdmbtl.errors import TrainerError
+from sdmbtl.policies.action_code import ActionCode
 from sdmbtl.training.environment_errors import (
     ENVIRONMENT_FAILURES,
     environment_error,
@@ -55,10 +54,10 @@ class RolloutArrays(NamedTuple):
     env_action: NDArray[Any]
 
     @classmethod
-    def allocate(cls, steps: int, slots: int, inputs: int, actions: FlatActions) -> RolloutArrays:
+    def allocate(cls, steps: int, slots: int, inputs: int, actions: ActionCode) -> RolloutArrays:
         """Allocate arrays for T steps in S slots, with I inputs of the networks."""
         is_continuous = actions.sizes is None
-        choices = actions.n_outputs if actions.sizes is None else len(actions.sizes)
+        choices = actions.size if actions.sizes is None else len(actions.sizes)
         return cls(
             obs=np.zeros((steps + 1, slots, inputs), np.float32),
             last_obs=np.zeros((steps, slots, inputs), np.float32),
@@ -171,21 +170,20 @@ class EnvSlots(Protocol):
         """Close all environments."""
 
 
-class BatchSlots:
-    """Environments with one agent each; see `EnvSlots`."""
+class GymnasiumSlots:
+    """Gymnasium environments, stepped one after another; see `EnvSlots`."""
 
     has_empty_slots = False
 
-    def __init__(
-        self, plan: EpisodePlan, arrays: RolloutArrays, batch: EnvBatch, num_envs: int
-    ) -> None:
+    def __init__(self, plan: EpisodePlan, arrays: RolloutArrays, num_envs: int) -> None:
         self.arrays = arrays
-        self._plan, self._batch = plan, batch
-        self._limit = plan.max_episode_steps or math.inf
+        self._plan, self._limit = plan, plan.max_episode_steps or math.inf
         self._states = [EnvState() for _ in range(num_envs)]
-        self._all = list(range(num_envs))
+        self._envs: list[Any] = [None] * num_envs
+        self._contexts: list[dict[str, float]] = [{}] * num_envs
         self._units = np.zeros((num_envs, plan.sees_context * plan.space.n_units))
-        self._size = plan.observations.size + self._units.shape[1]
+        self._flatten = None if plan.observations.is_plain else plan.observations
+        self._zeros = np.zeros(plan.observations.size, np.float32)
         arrays.present[:] = True
 
     def start(self, states: Sequence[EnvState]) -> None:
@@ -196,12 +194,13 @@ class BatchSlots:
             self._begin_episode(slot, 0)
             for action in state.actions:
                 arrays.env_action[slot] = action[0]
-                self._step(0, [slot])
+                self._step(0, slot)
                 arrays.obs[0, slot] = arrays.obs[1, slot]
 
     def step(self, t: int) -> None:
         """Take the actions of step t."""
-        self._step(t, self._all)
+        for slot in range(len(self._envs)):
+            self._step(t, slot)
 
     def states(self) -> list[EnvState]:
         """Return the state of each environment."""
@@ -209,109 +208,59 @@ class BatchSlots:
 
     def close(self) -> None:
         """Close the environments."""
-        self._batch.close()
-
-    def _step(self, t: int, slots: Sequence[int]) -> None:
-        """Take step t in slots that follow each other."""
-        arrays, some = self.arrays, slice(slots[0], slots[-1] + 1)
-        actions = arrays.env_action[some].copy()
-        obs, reward, terminated, truncated = self._batch.step(slots, actions)
-        finite = np.isfinite(reward) & np.isfinite(obs).all(axis=1)
-        if not finite.all():
-            number = int(finite.argmin())
-            problem = ValueError(f"the reward is {reward[number]}, observed is {obs[number]}")
-            _, context, _ = self._draw(slots[number])
-            raise environment_error(context, problem)
-        for number, slot in enumerate(slots):
-            taken = self._states[slot].actions
-            taken.append(actions[number : number + 1])
-            if len(taken) >= self._limit:
-                truncated[number] = True
-        # A recurrent policy's last action follows, which the slots do not know.
-        arrays.obs[t + 1, some, : self._size] = append_context(obs, self._units[some])
-        arrays.reward[t, some] = reward
-        arrays.terminated[t, some] = terminated
-        arrays.truncated[t, some] = truncated & ~terminated
-        for slot in (slots[0] + (terminated | truncated).nonzero()[0]).tolist():
-            arrays.last_obs[t, slot] = arrays.obs[t + 1, slot]
-            self._states[slot] = EnvState(self._states[slot].episode + 1)
-            self._begin_episode(slot, t + 1)
-
-    def _begin_episode(self, slot: int, row: int) -> None:
-        vector, context, seed = self._draw(slot)
-        if self._plan.sees_context:
-            self._units[slot] = self._plan.space.to_unit(vector)
-        with name_context_in_errors(context):
-            observation = self._batch.reset(slot, context, seed)
-        seen = append_context(observation, self._units[slot])
-        self.arrays.obs[row, slot, : self._size] = seen
-
-    def _draw(self, slot: int) -> tuple[NDArray[np.float64], dict[str, float], int]:
-        """Draw the episode of a slot: its context, also with all features, and its seed."""
-        plan = self._plan
-        vector, seed = plan.draw(slot, self._states[slot].episode)
-        return vector, plan.family.full_context(plan.space.context(vector)), seed
-
-
-class GymnasiumBatch:
-    """Gymnasium environments of a family, stepped one after another; see `EnvBatch`."""
-
-    def __init__(
-        self, family: EnvironmentFamily, observations: FlatObservations, size: int
-    ) -> None:
-        self._family, self.observation_space = family, observations.space
-        self._flatten = None if observations.is_plain else observations
-        self._envs: list[Any] = [None] * size
-        self._contexts: list[Mapping[str, float]] = [{}] * size
-        self._obs = np.zeros((size, observations.size), np.float32)
-        self._zeros = np.zeros(observations.size, np.float32)
-
-    def reset(self, slot: int, context: Mapping[str, float], seed: int) -> NDArray[np.float32]:
-        """Begin an episode, in the same environment if its family allows that."""
-        env, family = self._envs[slot], self._family
-        use = None if env is None else family.use_of(env)
-        if (
-            use is None
-            or use == "episode"
-            or (use == "context" and context != self._contexts[slot])
-        ):
-            close_quietly(env)
-            env = self._envs[slot] = family.build(dict(context), None)
-            use = family.use_of(env)
-        self._contexts[slot] = context
-        options = {"context": dict(context)} if use == "space" else None
-        return self._read(slot, env.reset(seed=seed, options=options)[0])
-
-    def step(self, slots: Sequence[int], actions: NDArray[Any]) -> BatchStep:
-        """Take actions, each in its environment."""
-        rewards, ends = [], []
-        # Gymnasium checks a plain number faster than one of NumPy.
-        chosen = actions.tolist() if actions.ndim == 1 else actions
-        for slot, action in zip(slots, chosen, strict=True):
-            env = self._envs[slot]
-            try:
-                observation, reward, terminated, truncated, _ = env.step(action)
-                rewards.append(float(reward))
-                ends.append((bool(terminated), bool(truncated)))
-                if not math.isfinite(reward):
-                    raise ValueError(f"a reward is {reward}")
-                self._read(slot, observation)
-            except TrainerError:
-                raise
-            except ENVIRONMENT_FAILURES as error:
-                raise environment_error(self._contexts[slot], error, env) from error
-        obs = self._obs[slots[0] : slots[-1] + 1]
-        return BatchStep(obs, np.array(rewards), *np.array(ends).T)
-
-    def close(self) -> None:
-        """Close all environments."""
         for env in self._envs:
             close_quietly(env)
 
-    def _read(self, slot: int, observation: Any) -> NDArray[np.float32]:
+    def _step(self, t: int, slot: int) -> None:
+        arrays, state, env = self.arrays, self._states[slot], self._envs[slot]
+        action = arrays.env_action[slot : slot + 1].copy()
+        state.actions.append(action)
+        try:
+            # Gymnasium checks a plain number faster than one of NumPy.
+            observation, reward, terminated, truncated, _ = env.step(
+                action.item() if action.ndim == 1 else action[0]
+            )
+            if not math.isfinite(reward):
+                raise ValueError(f"a reward is {reward}")
+            arrays.reward[t, slot] = reward
+            self._write(t + 1, slot, observation)
+        except TrainerError:
+            raise
+        except ENVIRONMENT_FAILURES as error:
+            raise environment_error(self._contexts[slot], error, env) from error
+        truncated = (truncated or len(state.actions) >= self._limit) and not terminated
+        arrays.terminated[t, slot], arrays.truncated[t, slot] = terminated, truncated
+        if terminated or truncated:
+            arrays.last_obs[t, slot] = arrays.obs[t + 1, slot]
+            self._states[slot] = EnvState(state.episode + 1)
+            self._begin_episode(slot, t + 1)
+
+    def _begin_episode(self, slot: int, row: int) -> None:
+        """Begin an episode, in the same environment if its family allows that."""
+        plan, family, env = self._plan, self._plan.family, self._envs[slot]
+        vector, seed = plan.draw(slot, self._states[slot].episode)
+        context = family.full_context(plan.space.context(vector))
+        if plan.sees_context:
+            self._units[slot] = plan.space.to_unit(vector)
+        with name_context_in_errors(context):
+            use = "episode" if env is None else family.use_of(env)
+            if use == "episode" or (use == "context" and context != self._contexts[slot]):
+                close_quietly(env)
+                env = self._envs[slot] = family.build(dict(context), None)
+                use = family.use_of(env)
+            self._contexts[slot] = context
+            options = {"context": dict(context)} if use == "space" else None
+            self._write(row, slot, env.reset(seed=seed, options=options)[0])
+
+    def _write(self, row: int, slot: int, observation: Any) -> None:
+        """Write an observation, and the context if it is seen.
+
+        A recurrent policy's last action follows, which the slots do not know.
+        """
         if self._flatten is not None:
             observation = self._flatten(observation)
-        seen: NDArray[np.float32] = self._obs[slot]
+        size = len(self._zeros)
+        seen = self.arrays.obs[row, slot, :size]
         if np.shape(observation) != seen.shape:
             raise ValueError(
                 f"an observation has shape {np.shape(observation)}, but the observation space "
@@ -320,4 +269,6 @@ class GymnasiumBatch:
         seen[:] = observation
         if not math.isfinite(np.dot(seen, self._zeros)):  # faster than looking at each number
             raise ValueError("an observation has numbers that are not finite")
-        return seen
+        if self._plan.sees_context:
+            units = self._units[slot]
+            self.arrays.obs[row, slot, size : size + len(units)] = units

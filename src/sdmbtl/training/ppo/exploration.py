@@ -7,8 +7,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from sdmbtl.environments.flattening import find_largest
-from sdmbtl.policies.action_code import ActionCode
+from sdmbtl.policies.action_code import ActionCode, find_largest
 from sdmbtl.policies.distilled import GatedUnit
 from sdmbtl.policies.mlp import OBSERVATION_LIMIT, forward
 from sdmbtl.training.ppo.env_slots import EnvSlots

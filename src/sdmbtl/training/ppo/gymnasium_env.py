@@ -13,7 +13,7 @@ from sdmbtl.checks import check_bool, known_options
 from sdmbtl.contexts import ContextSpace
 from sdmbtl.environments.contextual import close_quietly
 from sdmbtl.environments.family import EnvironmentFamily
-from sdmbtl.environments.flattening import FlatActions, FlatObservations, with_categories
+from sdmbtl.environments.flattening import FlatObservations, with_categories
 from sdmbtl.errors import PolicyError, TrainerError
 from sdmbtl.policies import MlpPolicy, Policy, policy_bytes, policy_from_bytes
 from sdmbtl.policies.action_code import ActionCode
@@ -26,12 +26,11 @@ from sdmbtl.training.environment_errors import name_context_in_errors
 from sdmbtl.training.job import Training, TrainingJob
 from sdmbtl.training.ppo.distributions import Gaussian, MultiCategorical
 from sdmbtl.training.ppo.env_slots import (
-    BatchSlots,
     EnvSlots,
     EnvState,
     EpisodePlan,
     EpisodeReturns,
-    GymnasiumBatch,
+    GymnasiumSlots,
     RolloutArrays,
 )
 from sdmbtl.training.ppo.exploration import ExploringActor, collect_rollout
@@ -121,16 +120,14 @@ class GymnasiumPPO(Trainer):
                 f"'recurrent' is for environments with one agent, and {family.name} has several. "
                 "Leave it out."
             )
-        self._code = ActionCode(self._actions.space)
-        scale = None if self._code.is_plain else (self._code.centre, self._code.half_width)
         self.form = PolicyForm.of_spaces(
-            self._observations, self._actions, space.n_units, self.ppo_settings, scale
+            self._observations, self._code, space.n_units, self.ppo_settings
         )
         start_backend()
-        sizes = self._actions.sizes
+        sizes = self._code.sizes
         self._learner = compile_learner(
             self.ppo_settings,
-            Gaussian(self._actions.n_outputs) if sizes is None else MultiCategorical(sizes),
+            Gaussian(self._code.size) if sizes is None else MultiCategorical(sizes),
             norm_reward=self.norm_reward,
             has_empty_slots=self.vector_env(family) is not None,
         )
@@ -145,7 +142,7 @@ class GymnasiumPPO(Trainer):
                 with name_context_in_errors(self.family.defaults, env):
                     first = [env.reset(seed=seed)[0] for seed in range(LOOKED_AT)]
                 self._observations = FlatObservations(with_categories(env.observation_space, first))
-            self._actions = FlatActions(env.action_space)
+            self._code = ActionCode(env.action_space)
             self._agents = 1 if vector_env is None else vector_env.max_agents
             name = _registered_name(env)
         except PolicyError as error:
@@ -289,15 +286,12 @@ class GymnasiumPPO(Trainer):
             settings.num_steps,
             settings.num_envs * self._agents,
             self.form.n_inputs(job.sees_context),
-            self._actions,
+            self._code,
         )
         vector_env = self.family.make_vector_env()
         if vector_env is not None:
             return vector_env.env_slots(plan, arrays, settings.num_envs)
-        batch = self.family.make_env_batch(settings.num_envs)
-        if batch is None:
-            batch = GymnasiumBatch(self.family, self._observations, settings.num_envs)
-        return BatchSlots(plan, arrays, batch, settings.num_envs)
+        return GymnasiumSlots(plan, arrays, settings.num_envs)
 
     def iterate(
         self, state: GymnasiumTrainState, slots: EnvSlots, job: TrainingJob, total: int
@@ -307,7 +301,7 @@ class GymnasiumPPO(Trainer):
         actor = ExploringActor(
             learner.optimiser.weights,
             learner.obs_stats if self.ppo_settings.norm_obs else None,
-            self._actions.sizes,
+            self._code.sizes,
             learner.hidden,
         )
         # A generator for each iteration: none has to be kept in a checkpoint.

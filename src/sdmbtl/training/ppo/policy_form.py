@@ -11,9 +11,10 @@ import numpy as np
 from gymnasium import spaces
 from numpy.typing import NDArray
 
-from sdmbtl.environments.flattening import FlatActions, FlatObservations
+from sdmbtl.environments.flattening import FlatObservations
 from sdmbtl.errors import TrainerError
 from sdmbtl.policies import MlpPolicy, Policy
+from sdmbtl.policies.action_code import ActionCode
 from sdmbtl.policies.distilled import DistilledPolicy, GatedUnit
 from sdmbtl.policies.images import ImageShape, image_shape
 from sdmbtl.policies.mlp import OBSERVATION_LIMIT, ReturnStatistics
@@ -64,10 +65,9 @@ class PolicyForm:
     def of_spaces(
         cls,
         observations: FlatObservations,
-        actions: FlatActions,
+        actions: ActionCode,
         n_coordinates: int,
         settings: PPOSettings,
-        action_scale: tuple[NDArray[np.float32], NDArray[np.float32]] | None,
     ) -> Self:
         """Return the form for an environment's spaces, kept only where they are needed."""
         space, bounds = actions.space, None
@@ -82,12 +82,12 @@ class PolicyForm:
         return cls(
             observations.size,
             n_coordinates,
-            actions.n_outputs,
+            actions.size,
             settings,
             bounds,
             None if observations.is_plain else observations.space,
             None if is_plain and not settings.recurrent else space,
-            action_scale,
+            None if actions.is_plain else (actions.centre, actions.half_width),
             None if settings.recurrent else image_shape(observations.space),
         )
 

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from sdmbtl.checks import check_float, known_name
 from sdmbtl.errors import StructureError
 from sdmbtl.transfer import ObservedRows, Slopes
-from sdmbtl.transfer.slopes import RunningPairSums, SlopeMethod
+from sdmbtl.transfer.slopes import PairSums, SlopeMethod
 
 
 @dataclass(frozen=True)
@@ -112,7 +112,7 @@ class SlopeCriterion(Criterion):
         self.symmetry = symmetry
         if symmetry is not None:
             self.symmetry = check_float("symmetry", symmetry, low=1, error=StructureError)
-        self._sums = RunningPairSums()
+        self._sums = PairSums()
 
     def evaluate(self, rows: ObservedRows) -> CriterionResult:
         """Estimate the slopes and count the dimensions in which both sides fall similarly.

@@ -73,12 +73,19 @@ class Detector(ABC):
         return {"name": self.name or type(self).__name__}
 
 
+_CRITERIA: dict[str, type[Criterion]] = {
+    criterion.name: criterion for criterion in (SmallVarianceCriterion, SlopeCriterion)
+}
+#: A criterion: itself, its name, or its name and settings.
+CriterionLike = Criterion | str | Mapping[str, Any]
+
+
 class MountainDetector(Detector):
     """Detects the Mountain structure if every criterion holds.
 
     Args:
-        criteria: The criteria; by default small variance and slope, with unbiased slopes
-            that must be similar on both sides.
+        criteria: The criteria, or their names, or names and settings; by default small variance
+            and slope, with unbiased slopes that must be similar on both sides.
 
     Example:
         >>> import numpy as np
@@ -95,10 +102,17 @@ class MountainDetector(Detector):
 
     name = MOUNTAIN
 
-    def __init__(self, criteria: Sequence[Criterion] | None = None) -> None:
-        if criteria is None:
-            criteria = (SmallVarianceCriterion(), SlopeCriterion())
-        self.criteria = tuple(criteria)
+    def __init__(self, criteria: Sequence[CriterionLike] = tuple(_CRITERIA)) -> None:
+        if not isinstance(criteria, list | tuple) or not criteria:
+            raise StructureError(
+                f"The 'criteria' of a detector must be a list. Got {short_text(criteria)} instead."
+            )
+        self.criteria = tuple(
+            one
+            if isinstance(one, Criterion)
+            else made_from_json("criterion", one, _CRITERIA, StructureError)
+            for one in criteria
+        )
 
     @classmethod
     def as_in_the_paper(cls) -> MountainDetector:
@@ -117,24 +131,15 @@ class MountainDetector(Detector):
         results = tuple(criterion.evaluate(rows) for criterion in self.criteria)
         failed = [r for r in results if not r.passed]
         explanation = "; ".join(r.explanation for r in (failed or results))
-        return Detection(
-            structure=NO_STRUCTURE if failed else MOUNTAIN,
-            explanation=explanation,
-            criteria=results,
-        )
+        return Detection(NO_STRUCTURE if failed else MOUNTAIN, explanation, results)
 
     def describe(self) -> dict[str, Any]:
         """The detector and its settings as JSON data."""
         return {"name": self.name, "criteria": [c.describe() for c in self.criteria]}
 
 
-#: A criterion or a detector: itself, its name, or its name and settings.
-CriterionLike = Criterion | str | Mapping[str, Any]
+#: A detector: itself, its name, or its name and settings.
 DetectorLike = Detector | str | Mapping[str, Any]
-
-_CRITERIA: dict[str, type[Criterion]] = {
-    criterion.name: criterion for criterion in (SmallVarianceCriterion, SlopeCriterion)
-}
 
 
 def make_detector(given: DetectorLike) -> Detector:
@@ -155,23 +160,4 @@ def make_detector(given: DetectorLike) -> Detector:
         return given
     others = {name: load("detectors", name) for name in installed("detectors")}
     makers: dict[str, Callable[..., Detector]] = {n: m for n, m in others.items() if m is not None}
-    return made_from_json(
-        "detector", given, {**makers, MOUNTAIN: _mountain_detector}, StructureError
-    )
-
-
-def _mountain_detector(criteria: Sequence[CriterionLike] | None = None) -> MountainDetector:
-    if criteria is None:
-        return MountainDetector()
-    if isinstance(criteria, str | Mapping) or not isinstance(criteria, Sequence) or not criteria:
-        raise StructureError(
-            f"The 'criteria' of a detector must be a list. Got {short_text(criteria)} instead."
-        )
-    return MountainDetector(
-        [
-            one
-            if isinstance(one, Criterion)
-            else made_from_json("criterion", one, _CRITERIA, StructureError)
-            for one in criteria
-        ]
-    )
+    return made_from_json("detector", given, {**makers, MOUNTAIN: MountainDetector}, StructureError)
