@@ -51,10 +51,8 @@ class PredictiveSelector(Selector):
         sampling: SamplingLike | None = USUAL_SAMPLING,
     ) -> None:
         super().__init__(space, seed=seed, sampling=sampling)
-        if isinstance(models, str) or not isinstance(models, Sequence):
-            raise ModelError(
-                f"'models' must be a list of models. Got {short_text(models)} instead."
-            )
+        if not isinstance(models, list | tuple):
+            raise ModelError(f"'models' must be a list of models. Got {short_text(models)}.")
         self.mixture = ModelMixture(models)
         self._first_choice = MountainSelector(space, seed=seed)
 
@@ -140,10 +138,9 @@ class PredictiveSelector(Selector):
     def evidence(self) -> list[dict[str, Any]]:
         """List the outcome of every prediction: an entry for each row and model.
 
-        Each has the `model`, the number of `rows` before the one it predicted, the `weight` of the
-        model after it, and the root mean square `error` of the returns; `expected` and `gain` are
-        the mean improvements on the best so far that all models together expected, and the realised
-        one. Runs that have probably failed are left out.
+        Next to what `Selector.evidence` names, each has the root mean square `error` of the
+        returns; `expected` and `gain` are the mean improvements on the best so far that all models
+        together expected, and the realised one. Runs that have probably failed are left out.
         """
         if not self._watch(self._seen()):
             return []
@@ -168,8 +165,8 @@ class PredictiveSelector(Selector):
         """
         if not self._watch(self._seen()):
             return []
-        finished = [trial.id for trial in self.trials if trial.row is not None]
-        return [number for number, f in zip(finished, self.mixture.failed, strict=True) if f]
+        finished = self.history.finished
+        return [t.id for t, failed in zip(finished, self.mixture.failed, strict=True) if failed]
 
     def remaining_gain(self, policies: int = 3) -> float | None:
         """Forecast the rise of the mean best return by more policies; None before the third row."""
@@ -191,17 +188,10 @@ class PredictiveSelector(Selector):
     # -- rows in part --------------------------------------------------------------------------
 
     def targets_to_evaluate(self, trial: Trial | ContextLike, n: int) -> NDArray[np.intp]:
-        """Choose targets to evaluate a new policy on, if all of them would cost too much.
+        """Choose (n,) targets to evaluate a new policy on, if all of them would cost too much.
 
         Half of them are spread over the space, the other half are those on which the policy is
         expected to improve most. The policy's own context is among them.
-
-        Args:
-            trial: The trial, or its context.
-            n: Number of targets.
-
-        Returns:
-            (n,) indices of targets, in order.
         """
         n = min(check_int("n", n, low=1, error=SelectorError), len(self.space))
         vector = trial.source.vector if isinstance(trial, Trial) else self.space.vector(trial)
