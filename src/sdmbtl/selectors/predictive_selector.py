@@ -11,9 +11,8 @@ from numpy.typing import NDArray
 from sdmbtl.checks import check_int, short_text
 from sdmbtl.contexts import USUAL_SAMPLING, ContextLike, ContextSpace, TargetSample
 from sdmbtl.errors import ExhaustedError, ModelError, SelectorError
-from sdmbtl.selectors.acquisition import where_gained
+from sdmbtl.selectors.acquisition import best_source, best_target, where_gained
 from sdmbtl.selectors.base import SamplingLike, Selector
-from sdmbtl.selectors.choice import best_target, refine_choice
 from sdmbtl.selectors.history import History
 from sdmbtl.selectors.models.mixture import MODELS, ModelMixture
 from sdmbtl.selectors.models.model import KnownRows, RowModel
@@ -68,11 +67,10 @@ class PredictiveSelector(Selector):
         if not self._watch(history):
             return self._first_choice.propose(history)
         best = self._expected_best(history)
-        gains, index = self._compare_sources(history, best, free)
-        source, unit = history.space.source(index), history.space.unit_targets[index]
-        finer = refine_choice(history, gains, lambda units: self.mixture.gains(units, best))
-        if finer is not None:
-            source, unit = finer.source, finer.unit
+        gains, candidates = self._compare_sources(history, best, free)
+        source, unit, _ = best_source(
+            history, gains, lambda units: self.mixture.gains(units, best), candidates
+        )
         improvement = self.mixture.improvement(unit, best)
         expected = self._forecast(float(history.space.mean(improvement)), best, history)
         where = where_gained(improvement, history.space.unit_targets, self.space.unit_names)
@@ -105,11 +103,8 @@ class PredictiveSelector(Selector):
 
     def _compare_sources(
         self, history: History, best: NDArray[np.float64], free: NDArray[np.bool_]
-    ) -> tuple[NDArray[np.float64], int]:
-        """(n,) gains, and the free target with the largest one.
-
-        Sources that were found to be worse on some of the targets get no gain.
-        """
+    ) -> tuple[NDArray[np.float64], NDArray[np.bool_]]:
+        """(n,) gains, and which free targets were compared on all targets: others have no gain."""
         units = history.space.unit_targets
         candidates = np.flatnonzero(free)
         if len(units) > SOME_TARGETS:
@@ -118,9 +113,7 @@ class PredictiveSelector(Selector):
             candidates = candidates[np.argsort(-rough, kind="stable")[:FINALISTS]]
         gains = np.zeros(len(units))
         gains[candidates] = self.mixture.gains(units[candidates], best)
-        is_candidate = np.zeros(len(units), dtype=np.bool_)
-        is_candidate[candidates] = True
-        return gains, best_target(gains, is_candidate, history.space.tie_rank)
+        return gains, np.isin(np.arange(len(units)), candidates)
 
     def _forecast(self, gain: float, best: NDArray[np.float64], history: History) -> float:
         """The forecast of a rise of the mean best return.
@@ -180,7 +173,7 @@ class PredictiveSelector(Selector):
         except ExhaustedError:
             return 0.0
         for _ in range(min(policies, int(free.sum()))):
-            _, index = self._compare_sources(seen, best, free)
+            index = best_target(*self._compare_sources(seen, best, free), seen.space.tie_rank)
             best = best + self.mixture.improvement(seen.space.unit_targets[index], best)
             free[index] = False
         return self._forecast(float(seen.space.mean(best - start)), start, seen)
