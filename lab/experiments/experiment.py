@@ -93,11 +93,7 @@ def run_child(arguments: Sequence[str]) -> Any:
 
 
 def peak_mib() -> float:
-    """Return the peak memory of this process in MiB."""
-    status = Path("/proc/self/status")
-    if status.exists():  # getrusage would count the parent's memory up to the fork
-        lines = dict(line.split(":", 1) for line in status.read_text().splitlines())
-        return int(lines["VmHWM"].split()[0]) / 1024
-    import resource
-
-    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024**2  # bytes on macOS
+    """Return the peak memory of this process in MiB; on Linux."""
+    # getrusage would count the parent's memory up to the fork.
+    lines = Path("/proc/self/status").read_text().splitlines()
+    return int(dict(line.split(":", 1) for line in lines)["VmHWM"].split()[0]) / 1024

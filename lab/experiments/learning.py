@@ -25,6 +25,7 @@ from experiment import read_result, save_result
 from sdmbtl import ContextSpace
 from sdmbtl.environments import FactoryFamily
 from sdmbtl.training import TrainingJob, make_trainer
+from sdmbtl_lab.benchmarks.metrics import bootstrap_interval
 
 EPISODES, EVALUATION_SEED = 50, 12345
 
@@ -71,21 +72,13 @@ def summarize(runs: list[dict[str, Any]]) -> dict[str, Any]:
             trainer: {
                 "seeds": len(values),
                 "mean": float(np.mean(values)),
-                "interval": _interval(values),
+                "interval": [interval.low, interval.high] if len(values) > 1 else None,
             }
             for trainer, values in by_trainer.items()
+            for interval in [bootstrap_interval(values)]
         }
         for name, by_trainer in groups.items()
     }
-
-
-def _interval(values: list[float]) -> list[float] | None:
-    """Resample the seeds; None for a single one."""
-    if len(values) < 2:
-        return None
-    rng = np.random.default_rng(0)
-    means = rng.choice(values, (10_000, len(values))).mean(axis=1)
-    return [float(q) for q in np.quantile(means, (0.025, 0.975))]
 
 
 def main() -> None:

@@ -393,9 +393,11 @@ def identification_table() -> str:
             continue
         after = {k: np.mean([each["right_after"][k] for each in found]) for k in AFTER}
         known = np.mean([each["right_with_context"] for each in found])
-        rows.append([name, *(f"{100 * share:.0f} %" for share in (*after.values(), known))])
-    heads = [f"after {number}" for number in AFTER]
-    return markdown_table(["right policy", *heads, "context known"], rows)
+        usable = [each["right_usable_after"]["3"] for each in found if "right_usable_after" in each]
+        shares = [*after.values(), *([np.mean(usable)] if usable else [None]), known]
+        rows.append([name, *("–" if share is None else f"{100 * share:.0f} %" for share in shares)])
+    heads = [*(f"after {number}" for number in AFTER), "after 3, of usable", "context known"]
+    return markdown_table(["right policy", *heads], rows)
 
 
 def _distilled() -> dict[str, list[dict[str, Any]]]:
@@ -411,7 +413,7 @@ def _mean(seeds: Sequence[Mapping[str, Any]], part: str, quantity: str) -> float
     return float(np.mean(values)) if values else None
 
 
-def walker_table() -> str:
+def walker_specialists_table() -> str:
     """Compare ways to spend steps on BipedalWalker: mean return, and share of solved contexts."""
     rows = []
     for name, found in read_result("walker-specialists")["ways"].items():
@@ -510,36 +512,16 @@ def _compared(table: Callable[[comparison.Comparison], str]) -> Callable[[], str
     return lambda: table(comparison.Comparison.load())
 
 
-#: Name in the marks -> maker of the table.
+#: Name in the marks -> maker of the table: `cost_table` makes the table `cost`.
 TABLES: dict[str, Callable[[], str]] = {
-    "scores": scores_table,
-    "variations": variations_table,
-    "synthetic": synthetic_table,
-    "real-few": real_few_table,
-    "real-applied": real_applied_table,
-    "tools": tools_table,
-    "parallel-choice": parallel_choice_table,
-    "cost": cost_table,
-    "faults": faults_table,
-    "scaling": scaling_table,
-    "scaling-quality": scaling_quality_table,
-    "coverage": coverage_table,
-    "training": training_table,
-    "host-training": host_training_table,
-    "learning": learning_table,
-    "foreign-learning": foreign_learning_table,
+    name.removesuffix("_table").replace("_", "-"): made
+    for name, made in list(globals().items())
+    if name.endswith("_table") and made.__module__ == __name__ and not name.startswith("_")
+} | {
     "first": _compared(comparison.first_table),
     "generalists": _compared(comparison.data_tables),
     "generalists-lead": _compared(comparison.lead_table),
     "generalists-kept-lead": _compared(comparison.kept_lead_table),
-    "regions": regions_table,
-    "distillation": distillation_table,
-    "identification": identification_table,
-    "walker-specialists": walker_table,
-    "traffic-crossing": traffic_crossing_table,
-    "traffic-portfolio": traffic_portfolio_table,
-    "crop-profits": crop_profits_table,
-    "crop-gains": crop_gains_table,
 }
 
 

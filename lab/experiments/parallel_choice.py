@@ -66,15 +66,9 @@ def simulate_workers(
     policies: int = POLICIES,
     seed: int = 0,
 ) -> Campaign:
-    """Train with several workers until there are enough policies.
+    """Train with q workers until there are K policies; no run is one policy too many.
 
-    Args:
-        selector: A selector that was not asked before.
-        returns: (N, N) the transfer matrix.
-        workers: q; a run that would be one policy too many is not started.
-        mode: Workers ask one by one as they become free, or all together.
-        policies: K, the number of policies.
-        seed: Root of durations and failures.
+    `returns` is (N, N). Workers ask one by one as they become free, or all together.
     """
     running: list[tuple[float, int, Trial]] = []
     curve: list[float] = []

@@ -203,17 +203,6 @@ def test_run_needs_an_end(tmp_path):
         open_small(tmp_path / "study").run()
 
 
-def test_batches(tmp_path):
-    study = open_small(tmp_path / "study", batch=2)
-    stages = []
-    study.run(budget=4, callbacks=[lambda event: stages.append((event.stage, event.trial.id))])
-    asked = [number for stage, number in stages if stage == "asked"]
-    assert asked == [0, 1, 2, 3]
-    assert stages[:2] == [("asked", 0), ("asked", 1)]
-    assert stages.index(("finished", 1)) < stages.index(("asked", 2))
-    assert study.n_finished == 4
-
-
 # -- environments from a function ------------------------------------------------------------------
 
 
@@ -338,19 +327,6 @@ def test_time_limit_leaves_room_for_a_whole_batch(batch, stops, monkeypatch):
 def test_no_gain(patience, study, reason):
     found = NoGain(0.05, patience).reason(study)
     assert found is None if reason is None else reason in found
-
-
-def test_the_estimate_is_asked_for_only_where_it_decides():
-    """It takes time."""
-
-    def never(policies):
-        raise AssertionError("asked")
-
-    rising = after(0.0, 5.0, 9.0)
-    rising.remaining_gain = never
-    assert NoGain(0.05).reason(rising) is None
-    with pytest.raises(AssertionError, match="asked"):
-        NoGain(1.0).reason(rising)
 
 
 def test_a_study_stops_by_what_is_left_to_gain(tmp_path):
@@ -606,20 +582,6 @@ def test_a_wrong_row_changes_nothing(returns, tmp_path):
 
 
 # -- the result ------------------------------------------------------------------------------------
-
-
-def test_portfolio_of_a_study(finished, tmp_path):
-    from sdmbtl.portfolio import Portfolio
-
-    portfolio = finished.portfolio()
-    portfolio.export(tmp_path / "exported")
-    loaded = Portfolio.load(tmp_path / "exported")
-    target = finished.space.target(5)
-    means = finished.returns.mean(axis=2)[:, 5]
-    assert loaded.choose(target).policy == int(means.argmax())
-    env = loaded.make_env(target)
-    observation, _ = env.reset(seed=0)
-    assert loaded.policy_for(target).act(observation) in (0, 1)
 
 
 def test_portfolio_of_policies_trained_elsewhere(tmp_path):

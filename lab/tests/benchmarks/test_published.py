@@ -1,4 +1,4 @@
-"""The stored tables: complete, consistent in themselves, and true to the print."""
+"""The stored tables: complete, and true to the print."""
 
 from __future__ import annotations
 
@@ -8,7 +8,6 @@ from sdmbtl_lab.benchmarks.published import published_benchmarks, published_tabl
 
 KEYS = [(3, 0.0), (3, 5.0), (3, 30.0), (5, 5.0), (7, 5.0)]
 TABLES = [published_table(*key) for key in KEYS]
-"""Numbers printed with four digits are off by at most this."""
 
 
 def test_the_replaced_row_says_so():

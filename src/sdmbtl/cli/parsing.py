@@ -19,11 +19,7 @@ _SECONDS = {"s": 1, "m": 60, "h": 3600, "d": 86400}
 
 
 def parse_seconds(text: str, option: str) -> float:
-    """Return the seconds of "90", "90s", "30m", "2h" or "1h30m".
-
-    Raises:
-        ArgumentError: If the text is not a time.
-    """
+    """Return the seconds of "90", "90s", "30m", "2h" or "1h30m"."""
     written = text.strip().lower()
     written += "s" if re.fullmatch(r"\d+(\.\d+)?", written, re.ASCII) else ""
     found = math.nan
@@ -39,11 +35,7 @@ def parse_seconds(text: str, option: str) -> float:
 
 
 def parse_settings(given: Iterable[str] | None, option: str) -> dict[str, Any]:
-    """Return settings from KEY=VALUE texts; a value is JSON, or a text if it is not.
-
-    Raises:
-        ArgumentError: If a text has no key, or a key is given twice.
-    """
+    """Return settings from KEY=VALUE texts; a value is JSON, or a text if it is not."""
     found: dict[str, Any] = {}
     for text in given or ():
         key, equals, value = text.partition("=")
@@ -60,11 +52,7 @@ def parse_settings(given: Iterable[str] | None, option: str) -> dict[str, Any]:
 
 
 def parse_context(given: Iterable[str]) -> dict[str, Any]:
-    """Return a context from JSON objects or KEY=VALUE texts, one or several in each argument.
-
-    Raises:
-        ArgumentError: If an argument is neither.
-    """
+    """Return a context from JSON objects or KEY=VALUE texts, one or several in each argument."""
     found: dict[str, Any] = {}
     for text in given:
         if text.lstrip().startswith("{"):
@@ -79,11 +67,7 @@ def parse_context(given: Iterable[str]) -> dict[str, Any]:
 
 
 def complete_context(given: Iterable[str], space: ContextSpace) -> dict[str, Any]:
-    """Return the context of --context; a dimension that is left out is in the middle, with a note.
-
-    Raises:
-        ArgumentError: If an argument is not usable.
-    """
+    """Return the context of --context; with a note, dimensions left out are in the middle."""
     parsed, middle = parse_context(given), space.middle()
     left_out = {name: value for name, value in middle.items() if name not in parsed}
     if parsed and left_out and parsed.keys() <= middle.keys():
@@ -101,11 +85,7 @@ def match_shown_target(given: dict[str, Any], space: ContextSpace) -> dict[str, 
 
 
 def parse_text(text: str, what: str) -> Any:
-    """Return the value of a JSON text.
-
-    Raises:
-        ArgumentError: If it is none.
-    """
+    """Return the value of a JSON text."""
     try:
         return parse_json(text, what)
     except ValueError as error:

@@ -88,11 +88,7 @@ def portfolio(
 
 
 def open_portfolio(path: Path, *, trust: bool) -> tuple[Portfolio, bool]:
-    """Return the policies of a study or of an exported portfolio, and if their code is trusted.
-
-    Raises:
-        PortfolioError: If the directory has neither.
-    """
+    """Return the policies of a study or of an exported portfolio, and if their code is trusted."""
     from sdmbtl.portfolio import Portfolio
     from sdmbtl.studies import Study
     from sdmbtl.studies.store import has_database

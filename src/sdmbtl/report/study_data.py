@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from sdmbtl.callbacks.live_file import LIVE_FILE
+from sdmbtl.callbacks.displays import LIVE_FILE
 from sdmbtl.contexts import ContextSpace, Dimension, Levels
 from sdmbtl.contexts.regions import unit_box
 from sdmbtl.files import unsafe_path_reason

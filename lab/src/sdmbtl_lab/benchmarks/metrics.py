@@ -34,11 +34,7 @@ class ConfidenceInterval:
 
     @property
     def half_width(self) -> float:
-        """Half the distance between the ends: what the tables print after the ± sign.
-
-        >>> ConfidenceInterval(estimate=0.5, low=0.25, high=1.0).half_width
-        0.375
-        """
+        """Half the distance between the ends: what the tables print after the ± sign."""
         return (self.high - self.low) / 2
 
 
@@ -87,25 +83,6 @@ def _interval(estimate: float | FloatArray, draws: FloatArray) -> ConfidenceInte
     return ConfidenceInterval(float(estimate), float(low), float(high))
 
 
-def normalised_performance(performance: npt.ArrayLike, random: float, oracle: float) -> FloatArray:
-    """Place a performance on the scale where random choice is 0 and the oracle is 1.
-
-    This is (performance - random) / (oracle - random). It may lie below 0 or above 1.
-
-    Raises:
-        BenchmarkError: If random and oracle agree up to rounding, for then there is no scale.
-
-    >>> normalised_performance([0.5, 0.75, 1.0], random=0.5, oracle=1.0)
-    array([0. , 0.5, 1. ])
-    """
-    if np.isclose(random, oracle, rtol=_RELATIVE_ROUNDING, atol=0.0):
-        raise BenchmarkError(
-            f"Cannot normalise: random choice performs {random!r} and the oracle {oracle!r}. "
-            "Leave this configuration out: the choice of sources does not matter there."
-        )
-    return np.asarray((np.asarray(performance) - random) / (oracle - random))
-
-
 def aggregated_performance(
     per_configuration: Mapping[str, npt.ArrayLike],
     random: Mapping[str, float],
@@ -113,13 +90,17 @@ def aggregated_performance(
 ) -> ConfidenceInterval:
     """Mean over configurations of the normalised performance, with a stratified bootstrap interval.
 
-    Each configuration counts the same, however many matrices it has. The bootstrap resamples the
-    matrices within each configuration and keeps both ends of its scale, random and oracle, fixed.
+    Normalised, a performance is (performance - random) / (oracle - random): random choice is 0 and
+    the oracle 1. Each configuration counts the same, however many matrices it has. The bootstrap
+    resamples the matrices within each configuration and keeps both ends of its scale fixed.
 
     Args:
         per_configuration: Performance of one selector: configuration -> values, shape (W_j,).
         random: Mean performance of random choice in each of these configurations.
         oracle: Mean performance of the oracle in each of these configurations.
+
+    Raises:
+        BenchmarkError: If random and oracle agree up to rounding, for then there is no scale.
 
     >>> aggregated_performance({"a": [0.5], "b": [0.75]}, {"a": 0, "b": 0.5}, {"a": 1, "b": 1})
     ConfidenceInterval(estimate=0.5, low=0.5, high=0.5)
@@ -127,10 +108,13 @@ def aggregated_performance(
     rng = np.random.default_rng(0)
     means, draws = [], np.zeros(RESAMPLES)
     for name in sorted(per_configuration):
-        try:
-            scores = normalised_performance(per_configuration[name], random[name], oracle[name])
-        except BenchmarkError as error:
-            raise BenchmarkError(f"Configuration {name!r}: {error}") from error
+        low, high = random[name], oracle[name]
+        if np.isclose(low, high, rtol=_RELATIVE_ROUNDING, atol=0.0):
+            raise BenchmarkError(
+                f"Configuration {name!r}: random choice performs {low!r} and the oracle {high!r}. "
+                "Leave it out: the choice of sources does not matter there."
+            )
+        scores = (np.asarray(per_configuration[name]) - low) / (high - low)
         means.append(scores.mean())
         draws += _resampled(scores, np.mean, rng) / len(per_configuration)
     return _interval(float(np.mean(means)), draws)

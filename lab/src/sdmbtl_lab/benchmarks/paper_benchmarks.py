@@ -62,10 +62,10 @@ def synthetic_benchmark(
     selectors: Sequence[str] = SYNTHETIC_SELECTORS,
     configurations: Sequence[SyntheticProblem] = (),
 ) -> Benchmark:
-    """The experiment on synthetic matrices.
+    """The experiment on synthetic matrices in 3, 5 or 7 dimensions.
 
     Args:
-        dim: Number of dimensions: 3, 5 or 7.
+        dim: Number of dimensions.
         noise: Standard deviation of the noise.
         trials: W; the paper's number if None. Without noise all matrices are equal: one is run.
         rounds: K, the number of trained policies.
@@ -121,8 +121,6 @@ def real_benchmark(
         selectors: Names of selectors.
     """
     places = tuple(data) or matrix_names()
-    if not places:
-        raise BenchmarkError("No matrices ship with this package. Give the paths of some.")
     problems = tuple(map(MatrixProblem, places))
     name = "real"  # a part must not replace the full run
     if places != matrix_names():

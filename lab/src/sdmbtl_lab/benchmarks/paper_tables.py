@@ -57,7 +57,7 @@ def performance_table(
         result: The result.
         k: K; after the last round of each problem if left out.
         metric: One of `METRICS`.
-        ablation: Show the strategies alone and with random choice.
+        ablation: Show the paper's ablation instead of all selectors.
     """
     k = _common(result, k)
     names = _columns(result, metric, ablation=ablation)

@@ -80,21 +80,14 @@ class Problem(ABC):
         return None
 
     def multi_task(self, k: int) -> NDArray[np.floating] | None:
-        """(W,) mean returns of policies trained on all targets with the steps of `k` others.
-
-        None if there are none.
-        """
+        """(W,) mean returns of policies trained on all targets with the steps of `k` others."""
         del k
         return None
 
 
 @dataclass(frozen=True)
 class MatrixProblem(Problem):
-    """Matrices that are drawn from the seeds of a data set: every row is one training run.
-
-    Attributes:
-        place: Name of a shipped data set, or a path.
-    """
+    """Matrices drawn from the seeds of a data set, by its name or path: rows are training runs."""
 
     place: str
 

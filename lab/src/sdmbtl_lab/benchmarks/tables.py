@@ -53,11 +53,7 @@ class Cell:
 
     @property
     def value(self) -> str:
-        """Mean and, if known, half width.
-
-        >>> Cell(0.75, 0.1).value
-        '0.7500 ± 0.1000'
-        """
+        """Mean and, if known, half width."""
         spread = "" if self.half_width is None else f" ± {_number(self.half_width)}"
         return f"{_number(self.mean)}{spread}"
 
@@ -222,16 +218,12 @@ class Table:
 def mark_best(
     cells: Sequence[Cell | None], exclude: AbstractSet[int] = frozenset()
 ) -> tuple[Cell | None, ...]:
-    """Set bold for the best cells of a row and for no others.
+    """Set bold for the best cells of a row, but for some positions, and for no others.
 
     The rule is the paper's, "the highest value(s) within the statistically significant range":
     the cell with the highest mean, and every cell whose interval reaches the lower end of that
     cell's interval. Of several highest means the one with the widest interval decides. An unknown
     half width counts as zero, and a mean that is NaN is never best.
-
-    Args:
-        cells: Cells of one row.
-        exclude: Positions that do not take part, such as that of the oracle.
 
     >>> row = [Cell(0.70, 0.01), Cell(0.71, 0.01), Cell(0.60, 0.01), Cell(0.80, 0.0)]
     >>> [cell.bold for cell in mark_best(row, exclude={3})]

@@ -101,7 +101,6 @@ class TransferDataset(Dataset):
         episode_variance: (W, N) variance between the episodes of one policy on one target, mean
             over the targets: divided by the number of episodes it is the evaluation's noise.
         multi_task: Steps, in policies -> (W, N) returns of the policy trained on all targets.
-        card: Provenance of the data, as JSON.
     """
 
     kind: ClassVar[str] = KIND

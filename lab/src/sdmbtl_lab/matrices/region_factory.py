@@ -53,10 +53,9 @@ class RegionRecipe(Recipe):
         centers: Number of targets that regions are around, spread evenly over the space.
         forms: The ways of training a specialist; each for every centre.
         runs: Number of generalists that are trained from scratch, and then continued.
-        lengths: After how many units each of them is evaluated, rising.
+        lengths: Units after which each of them is evaluated, rising.
         parent_lengths: Generalists of these lengths are the starts of specialists.
-        region_contexts: Contexts drawn in a region to train on, and
-        whole_contexts: in the whole space.
+        region_contexts: Contexts drawn in a region to train on; `whole_contexts` in the space.
     """
 
     centers: int = 96

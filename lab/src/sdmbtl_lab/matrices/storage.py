@@ -86,7 +86,7 @@ class Dataset(ABC):
     def from_content(
         cls, space: ContextSpace, arrays: Mapping[str, NDArray[Any]], card: Mapping[str, Any]
     ) -> Self:
-        """Make it again from what `content` gave; any error means that it is damaged."""
+        """Make it again from what `content` gave."""
 
     @property
     def name(self) -> str:
@@ -98,15 +98,10 @@ class Dataset(ABC):
 
         The same returns give the same bytes of the npz file. Returns that are multiples of one
         over the number of episodes, as of environments with whole rewards, are kept exactly;
-        others are rounded to the nearest of 65536 values from the lowest to the highest, so that
-        they are off by less than 1/100000 of that range. Other numbers are kept with 32 bits.
-
-        Raises:
-            MatrixError: If the name is not a .npz file's, or the range of returns is infinite.
+        others are rounded to the nearest of 65536 values from the lowest to the highest. Other
+        numbers are kept with 32 bits.
         """
         path = Path(path)
-        if path.suffix != ".npz":
-            raise MatrixError(f"A data set is an .npz file. Got {str(path)!r} instead.")
         space, arrays = self.content()
         save_arrays(path, kind=self.kind, space=space, arrays=arrays)
         write_atomically(card_path(path), (json.dumps(dict(self.card), indent=1) + "\n").encode())
