@@ -421,9 +421,11 @@ def identification_table() -> str:
             continue
         after = {k: np.mean([each["right_after"][k] for each in found]) for k in AFTER}
         known = np.mean([each["right_with_context"] for each in found])
-        rows.append([name, *(f"{100 * share:.0f} %" for share in (*after.values(), known))])
-    heads = [f"after {number}" for number in AFTER]
-    return markdown_table(["right policy", *heads, "context known"], rows)
+        usable = [each["right_usable_after"]["3"] for each in found if "right_usable_after" in each]
+        shares = [*after.values(), *([np.mean(usable)] if usable else [None]), known]
+        rows.append([name, *("–" if share is None else f"{100 * share:.0f} %" for share in shares)])
+    heads = [*(f"after {number}" for number in AFTER), "after 3, of usable", "context known"]
+    return markdown_table(["right policy", *heads], rows)
 
 
 def _distilled() -> dict[str, list[dict[str, Any]]]:
