@@ -83,6 +83,10 @@ def test_a_region_is_drawn_in_the_slices_that_it_reaches():
     (legend,) = figure.legends
     names = [text.get_text() for text in legend.get_texts()]
     assert names == ["policy 0", "policy 1", "badly covered"]
+    curve = figure.axes[-1]
+    kinds = [text.get_text() for text in curve.get_legend().get_texts()]
+    assert kinds == ["generalist", "specialist"]
+    assert curve.lines[1].get_marker() != curve.lines[2].get_marker()
 
 
 def test_a_region_between_two_levels_is_in_the_nearest_slice():
@@ -98,22 +102,6 @@ def test_a_region_beside_the_middle_of_further_dimensions_is_not_drawn():
     for source, slices in ((beside, []), (through, ["a 1"])):
         found = shown(portfolio_figure(of_sources(space, space.whole(), source)))
         assert [title for title, (numbers, _) in found.items() if numbers] == slices
-
-
-def test_the_curve_is_over_steps_where_all_are_known():
-    region = Source.at([2.0, 2.0, 2.0], width=0.5, parent=0, steps=50_000)
-    known = of_sources(GRID, GRID.whole(steps=100_000), region)
-    curve = portfolio_figure(known).axes[-1]
-    assert curve.lines[0].get_xdata().tolist() == [100, 150]
-    assert curve.get_xlabel() == "training steps (thousands)"
-    kinds = [text.get_text() for text in curve.get_legend().get_texts()]
-    assert kinds == ["generalist", "specialist"]
-    assert curve.lines[1].get_marker() != curve.lines[2].get_marker()
-
-    not_known = of_sources(GRID, GRID.whole(), region)
-    without_parent = Portfolio(GRID, [known[1]], return_range=(0.0, 10.0))
-    for portfolio in (not_known, without_parent):
-        assert portfolio_figure(portfolio).axes[-1].get_xlabel() == "policies"
 
 
 @pytest.mark.parametrize(

@@ -156,7 +156,13 @@ def tell(
     rows[0] |= named
     study = Study.open(path, wait=wait)
     if renew:
-        _renew_lease(study, number, lease)
+        if number is None or lease is None:
+            raise ArgumentError("--renew needs --id and --lease, as 'ask --lease' printed them.")
+        if not study.renew(number, lease):
+            raise ArgumentError(
+                f"Lease {lease} of policy {number} is lost: it expired and was given to another "
+                "asker, or the policy was reported. Stop training it: its result would not count."
+            )
         return
     late: list[LostLeaseError] = []
     for each in rows:
@@ -195,16 +201,6 @@ def tell(
         print_lines(*status_lines(study.snapshot())[1:])
     if late:
         raise late[0]
-
-
-def _renew_lease(study: Study, number: int | None, lease: int | None) -> None:
-    if number is None or lease is None:
-        raise ArgumentError("--renew needs --id and --lease, as 'ask --lease' printed them.")
-    if not study.renew(number, lease):
-        raise ArgumentError(
-            f"Lease {lease} of policy {number} is lost: it expired and was given to another "
-            "asker, or the policy was reported. Stop training it: its result would not count."
-        )
 
 
 def _read_rows(name: str) -> list[dict[str, Any]]:

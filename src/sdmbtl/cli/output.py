@@ -12,6 +12,7 @@ import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager, redirect_stdout
 from enum import Enum
+from functools import partial
 from pathlib import Path
 from typing import Any, NoReturn
 
@@ -140,12 +141,7 @@ def note(message: str) -> None:
 
 
 def say(message: str = "", **style: Any) -> None:
-    """Print a text of one or several lines; it may hold names and errors from anywhere.
-
-    Args:
-        message: The text.
-        **style: As of `typer.secho`.
-    """
+    """Print a text, which may hold names and errors from anywhere, in a style of `typer.secho`."""
     typer.secho(printable(message, keep="\n"), **style)
 
 
@@ -155,32 +151,25 @@ def print_json(data: Any, *, in_one_line: bool = False) -> None:
 
 
 def print_lines(*lines: str, hanging: int = 0, console: Console | None = None) -> None:
-    """Print lines: wrapped between words on a terminal, unwrapped for other programs.
-
-    Args:
-        *lines: The lines.
-        hanging: Indentation of the second and later rows of a wrapped line.
-        console: Where to print; on the standard output if left out.
-    """
+    """Print lines: wrapped between words on a terminal, with an indent, and else unwrapped."""
     where = console or PlainConsole()
+    wrap = partial(textwrap.wrap, width=where.width, break_on_hyphens=False)
     for line in map(printable, lines):
-        rows = [line]
-        if hanging and where.is_terminal:
-            indent = " " * hanging
-            rows = textwrap.wrap(
-                line, where.width, subsequent_indent=indent, break_on_hyphens=False
-            )
-        for row in rows:
+        is_wrapped = hanging and where.is_terminal
+        for row in wrap(line, subsequent_indent=" " * hanging) if is_wrapped else [line]:
             where.print(Text(row), soft_wrap=not where.is_terminal)
 
 
 @contextmanager
 def warnings_as_notes() -> Iterator[None]:
-    """Show warnings of the package as notes, without lines of code, and no others."""
+    """Show warnings for users as notes, each once, without lines of code and colours."""
+    shown: set[str] = set()
 
     def show(message: Warning | str, category: type[Warning], *_: object, **__: object) -> None:
-        if issubclass(category, UserWarning):
-            note(f"Note: {message}")
+        text = re.sub(r"\x1b\[\d+m(WARN: )?", "", str(message))  # some environments warn every step
+        if issubclass(category, UserWarning) and text not in shown:
+            shown.add(text)
+            note(f"Note: {text}")
 
     with warnings.catch_warnings():
         warnings.simplefilter("always", UserWarning)
@@ -190,13 +179,7 @@ def warnings_as_notes() -> Iterator[None]:
 
 @contextmanager
 def prints_as_notes() -> Iterator[None]:
-    """Have what environments print, here and in workers, on the standard error.
-
-    The standard output is for the result.
-    """
-    if sys.stdout is None:
-        yield
-        return
+    """Have what environments print, here and in workers, on the standard error."""
     sys.stdout.flush()
     kept = os.dup(1)
     os.dup2(2, 1)

@@ -5,25 +5,24 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Iterable
+from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
 from sdmbtl.checks import short_text
 from sdmbtl.cli.output import ArgumentError, note
+from sdmbtl.errors import SdmbtlError
 from sdmbtl.foreign import parse_json
 from sdmbtl.wording import shown_context
 
 if TYPE_CHECKING:
     from sdmbtl.contexts import ContextSpace
+    from sdmbtl.portfolio import Portfolio
 
 _SECONDS = {"s": 1, "m": 60, "h": 3600, "d": 86400}
 
 
 def parse_seconds(text: str, option: str) -> float:
-    """Return the seconds of "90", "90s", "30m", "2h" or "1h30m".
-
-    Raises:
-        ArgumentError: If the text is not a time.
-    """
+    """Return the seconds of "90", "90s", "30m", "2h" or "1h30m"."""
     written = text.strip().lower()
     written += "s" if re.fullmatch(r"\d+(\.\d+)?", written, re.ASCII) else ""
     found = math.nan
@@ -39,11 +38,7 @@ def parse_seconds(text: str, option: str) -> float:
 
 
 def parse_settings(given: Iterable[str] | None, option: str) -> dict[str, Any]:
-    """Return settings from KEY=VALUE texts; a value is JSON, or a text if it is not.
-
-    Raises:
-        ArgumentError: If a text has no key, or a key is given twice.
-    """
+    """Return settings from KEY=VALUE texts; a value is JSON, or a text if it is not."""
     found: dict[str, Any] = {}
     for text in given or ():
         key, equals, value = text.partition("=")
@@ -60,11 +55,7 @@ def parse_settings(given: Iterable[str] | None, option: str) -> dict[str, Any]:
 
 
 def parse_context(given: Iterable[str]) -> dict[str, Any]:
-    """Return a context from JSON objects or KEY=VALUE texts, one or several in each argument.
-
-    Raises:
-        ArgumentError: If an argument is neither.
-    """
+    """Return a context from JSON objects or KEY=VALUE texts, one or several in each argument."""
     found: dict[str, Any] = {}
     for text in given:
         if text.lstrip().startswith("{"):
@@ -78,17 +69,25 @@ def parse_context(given: Iterable[str]) -> dict[str, Any]:
     return found
 
 
-def complete_context(given: Iterable[str], space: ContextSpace) -> dict[str, Any]:
-    """Return the context of --context; a dimension that is left out is in the middle, with a note.
+def complete_context(given: Iterable[str], found: Portfolio, *, trust: bool) -> dict[str, Any]:
+    """Return the context of --context; a dimension that is left out has its usual value.
 
-    Raises:
-        ArgumentError: If an argument is not usable.
+    Where that of the environment is not known, or is outside of the space, it is the middle of the
+    space. A note states it.
     """
-    parsed, middle = parse_context(given), space.middle()
-    left_out = {name: value for name, value in middle.items() if name not in parsed}
-    if parsed and left_out and parsed.keys() <= middle.keys():
-        note(f"Not given, so in the middle of the space: {shown_context(left_out)}")
-    return match_shown_target({**middle, **parsed}, space)
+    parsed, space = parse_context(given), found.space
+    usual, where = space.middle(), "in the middle of the space"
+    left_out = usual.keys() - parsed.keys()
+    if left_out and found.family is not None:
+        with suppress(SdmbtlError):
+            defaults = found.make_family("--trust.", trust=trust).defaults
+            own = {name: defaults[name] for name in usual if name in left_out}
+            if {**own, **parsed} in space:
+                usual, where = {**usual, **own}, "at the usual value"
+    if parsed and left_out and parsed.keys() <= usual.keys():
+        shown = {name: value for name, value in usual.items() if name in left_out}
+        note(f"Not given, so {where}: {shown_context(shown)}")
+    return match_shown_target({**usual, **parsed}, space)
 
 
 def match_shown_target(given: dict[str, Any], space: ContextSpace) -> dict[str, Any]:
@@ -101,11 +100,7 @@ def match_shown_target(given: dict[str, Any], space: ContextSpace) -> dict[str, 
 
 
 def parse_text(text: str, what: str) -> Any:
-    """Return the value of a JSON text.
-
-    Raises:
-        ArgumentError: If it is none.
-    """
+    """Return the value of a JSON text."""
     try:
         return parse_json(text, what)
     except ValueError as error:

@@ -18,12 +18,7 @@ SIZE = (7.0, 4.4)
 
 
 def draw_comparison(comparison: Comparison, ax: Axes | None = None) -> Axes:
-    """Draw a line for each method, with bands of 95 % where it has several seeds.
-
-    Args:
-        comparison: The methods.
-        ax: Where to draw; on a new figure if left out.
-    """
+    """Draw a line for each method, with bands of 95 % where it has several seeds."""
     axes = new_figure(SIZE).subplots() if ax is None else ax
     unit, ends = 100 if comparison.is_share else 1, []
     for number, method in enumerate(comparison.methods):

@@ -60,12 +60,7 @@ def plain(axes: Axes) -> Axes:
 
 
 def label_ends(axes: Axes, ends: Sequence[tuple[str, float, float, str]]) -> None:
-    """Write names at the ends of lines, moved apart.
-
-    Args:
-        axes: The axes, with all lines.
-        ends: Text, place (x, y) and colour of each.
-    """
+    """Write names at the ends of lines, moved apart; of each its text, x, y and colour."""
     low, high = axes.get_ylim()
     tall = axes.bbox.height * 72 / axes.figure.dpi  # in points
     ends = sorted(ends, key=lambda end: end[2])
@@ -84,23 +79,13 @@ def label_ends(axes: Axes, ends: Sequence[tuple[str, float, float, str]]) -> Non
 
 
 def draw_levels(
-    axes: Axes,
-    at: NDArray[np.float64],
-    levels: NDArray[np.float64],
-    whole: NDArray[np.bool_],
-    *,
-    is_share: bool,
+    axes: Axes, levels: NDArray[np.float64], whole: NDArray[np.bool_], *, is_share: bool
 ) -> None:
-    """Draw the coverage with the first policies, or the mean best return.
+    """Draw the (k,) coverage, or mean best return, with the first policies.
 
-    Args:
-        axes: Where to draw.
-        at: (k,) places of the policies: their numbers, or steps.
-        levels: (k,) coverage from 0 to 1, or returns.
-        whole: (k,) whether a policy is a generalist, which is a square.
-        is_share: Whether the levels are coverage.
+    Generalists, of which (k,) `whole` is true, are squares.
     """
-    shown = 100 * levels if is_share else levels
+    shown, at = 100 * levels if is_share else levels, np.arange(1, len(levels) + 1)
     axes.plot(at, shown, "-", color=BLACK, lw=1.2)
     if whole.any():
         axes.plot(at[whole], shown[whole], "s", ms=5, color=BLACK, label="generalist")
@@ -108,6 +93,7 @@ def draw_levels(
         axes.plot(at[~whole], shown[~whole], "o", ms=5, mfc="white", mec=BLACK, label="specialist")
     axes.legend(loc="upper left", fontsize=8, frameon=False)
     axes.xaxis.set_major_locator(MaxNLocator(6, integer=True))
+    axes.set_xlabel("policies")
     axes.set_ylabel("coverage (%)" if is_share else "mean best return")
     if is_share:
         covered = counted(len(levels), "policy covers", "policies cover")

@@ -28,10 +28,9 @@ def portfolio_figure(portfolio: Portfolio) -> Figure:
     """Draw a portfolio whose targets are a grid of two dimensions or more.
 
     Even slices along the first dimension show the next two, the others at the middle of their
-    values. The colour is the policy that
-    serves a target; badly covered targets are hatched. Stars are the contexts and boxes the
-    regions that these policies were trained on. Next to them, the coverage with the first
-    policies, or their mean return, by training steps where they are known.
+    values. The colour is the policy that serves a target; badly covered targets are hatched. Stars
+    are the contexts and boxes the regions that these policies were trained on. Next to them, the
+    coverage with the first policies, or their mean return.
 
     Args:
         portfolio: The portfolio.
@@ -68,8 +67,7 @@ def portfolio_figure(portfolio: Portfolio) -> Figure:
         axes.set_title("" if level is None else axes.get_title().split(",")[0], fontsize=10)
         for set_ticks, size in ((axes.set_xticks, across), (axes.set_yticks, up)):
             ends = sorted({0, space.shape[size] - 1})
-            values = np.unique(space.targets[:, size])
-            set_ticks(ends, [f"{values[i]:.3g}" for i in ends])
+            set_ticks(ends, [f"{found.levels[size][i]:.3g}" for i in ends])
         if axes is not maps[0]:
             axes.set_ylabel("")
             axes.set_yticklabels([])
@@ -97,18 +95,10 @@ def _draw_legend(figure: Figure, found: SpaceMap) -> None:
 
 
 def _draw_curve(axes: Axes, portfolio: Portfolio) -> None:
-    """Draw the coverage with the first policies, as measured; without a range, the mean return."""
+    """Draw the coverage to be expected with the first policies, or the mean return."""
     curve = np.fmax.accumulate(portfolio.means, axis=0)
     means = [mean_of(best, portfolio.space.weights) for best in curve]
     shares = [share for mean in means if (share := portfolio.share(mean)) is not None]
     whole = np.array([portfolio.space.is_whole(m.source) for m in portfolio])
-    taken = [m.source.steps for m in portfolio if m.source.steps is not None]
-    parents = {member.source.parent for member in portfolio} - {None}
-    # Where a parent was left out, its steps are not known.
-    is_known = len(taken) == len(portfolio) and parents <= {m.id for m in portfolio}
-    at = np.cumsum(taken) / 1000 if is_known else np.arange(1.0, len(portfolio) + 1)
-    draw_levels(axes, at, np.array(shares or means), whole, is_share=bool(shares))
+    draw_levels(axes, np.array(shares or means), whole, is_share=bool(shares))
     axes.set_ylabel("expected coverage (%)" if shares else "expected mean return")
-    axes.set_xlabel("training steps (thousands)" if is_known else "policies")
-    if is_known:
-        axes.set_xlim(left=0)

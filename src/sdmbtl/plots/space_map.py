@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 from matplotlib.axes import Axes
@@ -13,7 +14,7 @@ from matplotlib.patheffects import withStroke
 from matplotlib.ticker import LogLocator, NullLocator, StrMethodFormatter
 from numpy.typing import NDArray
 
-from sdmbtl.contexts import Categories, ContextSpace, Levels, Source
+from sdmbtl.contexts import Categories, ContextSpace, Source
 from sdmbtl.contexts.regions import EDGE, unit_box
 from sdmbtl.palette import BLACK, GREY, policy_colour
 
@@ -50,6 +51,17 @@ class SpaceMap:
     gaps: NDArray[np.bool_]
     sources: Mapping[int, Source]
 
+    @cached_property
+    def levels(self) -> list[Floats]:
+        """Values of each dimension in ascending order."""
+        return [np.unique(column) for column in self.space.targets.T]
+
+    @cached_property
+    def places(self) -> NDArray[np.intp]:
+        """(D, N) place of each target's value among the levels."""
+        columns = zip(self.levels, self.space.targets.T, strict=True)
+        return np.array([np.searchsorted(level, column) for level, column in columns])
+
     @property
     def served(self) -> dict[int, int]:
         """Number of targets of each policy that is the best on some, most targets first."""
@@ -57,42 +69,30 @@ class SpaceMap:
         return {n: counts[n] for n in sorted(counts, key=lambda n: -counts[n]) if counts[n]}
 
     def draw_slice(self, axes: Axes, x: int, y: int, hidden: Mapping[int, int]) -> None:
-        """Draw a slice of a grid.
-
-        Args:
-            axes: Where to draw.
-            x: The dimension across.
-            y: The dimension up.
-            hidden: The level of each other dimension, by its place in ascending order.
-        """
-        orders = [np.argsort(_units(self.space, d)) for d in range(self.space.n_dimensions)]
-        place = tuple(
-            int(orders[d][hidden[d]]) if d in hidden else slice(None) for d in range(len(orders))
-        )
-
-        def shown(values: NDArray[np.generic]) -> NDArray[np.generic]:
-            part = values.reshape(*self.space.shape, -1)[place]
-            part = part if y < x else part.swapaxes(0, 1)  # rows of a picture are up
-            return part[np.ix_(orders[y], orders[x])]
-
-        axes.imshow(shown(self._painted()), origin="lower", aspect="auto")
-        for up, across in np.argwhere(shown(self.gaps)[..., 0]):
-            cell = (across - 0.5, up - 0.5)
-            axes.add_patch(
-                Rectangle(cell, 1, 1, fill=False, hatch="////", lw=0, ec="white", alpha=0.7)
-            )
+        """Draw a slice of a grid: dimension x across, y up, and of each other one this level."""
+        inside = np.ones(len(self.space), bool)
+        for d, level in hidden.items():
+            inside &= self.places[d] == level
+        picture = np.ones((len(self.levels[y]), len(self.levels[x]), 3))
+        picture[self.places[y, inside], self.places[x, inside]] = self._painted()[inside]
+        axes.imshow(picture, origin="lower", aspect="auto")
+        for across, up in self.places[[x, y]][:, inside & self.gaps].T - 0.5:
+            cell = Rectangle((across, up), 1, 1, fill=False, hatch="////", lw=0)
+            cell.set(ec="white", alpha=0.7)
+            axes.add_patch(cell)
         for number in self.served:
             source = self.sources[number]
             if not self.space.is_whole(source) and self._reaches(source, hidden):
                 self._draw_source(axes, number, x, y)
         for d, set_ticks in ((x, axes.set_xticks), (y, axes.set_yticks)):
-            values = np.sort(_levels(self.space, d))
+            values = self.levels[d]
             named = np.unique(np.linspace(0, len(values) - 1, MOST_NAMED).round().astype(int))
             set_ticks(named, [self._named(d, values[i]) for i in named])
         axes.set_xlabel(self.axis_name(x))
         axes.set_ylabel(self.axis_name(y))
-        levels = {d: np.sort(_levels(self.space, d))[i] for d, i in hidden.items()}
-        names = [f"{self.space.names[d]} {self._named(d, value)}" for d, value in levels.items()]
+        names = [
+            f"{self.space.names[d]} {self._named(d, self.levels[d][i])}" for d, i in hidden.items()
+        ]
         axes.set_title(without_mathematics(", ".join(names)), fontsize=10)
 
     def draw_points(self, axes: Axes, x: int, y: int) -> None:
@@ -148,6 +148,10 @@ class SpaceMap:
         shown = self.space.dimensions[self.space.names[dimension]].show(value)
         return without_mathematics(shown) if isinstance(shown, str) else f"{shown:.3g}"
 
+    def _units(self, dimension: int) -> Floats:
+        """(n,) unit coordinates of the levels of a dimension."""
+        return list(self.space.dimensions.values())[dimension].to_unit(self.levels[dimension])
+
     def _painted(self) -> Floats:
         """(N, 3) colours of the targets; white where there is no return."""
         painted = np.ones((len(self.space), 3))
@@ -160,7 +164,7 @@ class SpaceMap:
         low, high = unit_box(self.space, source)
         center = self.space.place(source.vector)
         for d, level in hidden.items():
-            units = np.sort(_units(self.space, d))
+            units = self._units(d)
             inside = (units >= low[d] - EDGE) & (units <= high[d] + EDGE)
             if not inside.any():
                 inside[np.abs(units - center[d]).argmin()] = True
@@ -173,7 +177,7 @@ class SpaceMap:
         source = self.sources[number]
         if source.is_point:
             unit = self.space.place(source.vector)
-            away = [np.abs(np.sort(_units(self.space, d)) - unit[d]) for d in (x, y)]
+            away = [np.abs(self._units(d) - unit[d]) for d in (x, y)]
             draw_star(axes, number, (float(away[0].argmin()), float(away[1].argmin())))
             return
         (left, right), (bottom, top) = (self._span(source, d) for d in (x, y))
@@ -186,7 +190,7 @@ class SpaceMap:
     def _span(self, source: Source, dimension: int) -> tuple[float, float]:
         """Return the ends of a region on the axis of a slice."""
         low, high = (edge[dimension] for edge in unit_box(self.space, source))
-        units = np.sort(_units(self.space, dimension))
+        units = self._units(dimension)
         begin, end = np.interp([low, high], units, np.arange(len(units)))
         # At the edge of the space the map continues for half a cell.
         first, last = INSET - 0.5, len(units) - 0.5 - INSET
@@ -208,15 +212,3 @@ def _draw_number(
     )
     text.set(fontweight="bold")
     text.set_path_effects([withStroke(linewidth=2.2, foreground="white")])
-
-
-def _levels(space: ContextSpace, dimension: int) -> Floats:
-    """(n,) values of a dimension of a grid."""
-    found = list(space.dimensions.values())[dimension]
-    assert isinstance(found, Levels)  # noqa: S101 - of a grid
-    return found.values
-
-
-def _units(space: ContextSpace, dimension: int) -> Floats:
-    """(n,) unit coordinates of the levels of a dimension."""
-    return list(space.dimensions.values())[dimension].to_unit(_levels(space, dimension))

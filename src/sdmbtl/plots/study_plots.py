@@ -53,8 +53,7 @@ class StudyPlots:
         axes, is_share = _axes(ax), snapshot.coverage is not None
         levels = np.array([p.coverage if is_share else p.performance for p in policies])
         whole = np.array([p.kind == "whole" for p in policies])
-        draw_levels(axes, np.arange(1.0, len(policies) + 1), levels, whole, is_share=is_share)
-        axes.set_xlabel("policies")
+        draw_levels(axes, levels, whole, is_share=is_share)
         single = snapshot.best_single
         if single is not None and len(policies) > 1:
             level = single.performance if single.coverage is None else 100 * single.coverage
@@ -123,12 +122,8 @@ class StudyPlots:
             self._draw_lines(axes, found, best)
         elif space.is_grid:
             target = int(np.nanargmin(best)) if at is None else space.nearest(at)
-            context = space.targets[target]
-            hidden = {
-                d: int(np.searchsorted(np.unique(space.targets[:, d]), context[d]))
-                for d in range(space.n_dimensions)
-                if d not in (across, up)
-            }
+            others = [d for d in range(space.n_dimensions) if d not in (across, up)]
+            hidden = {d: int(found.places[d, target]) for d in others}
             found.draw_slice(axes, across, up, hidden)
         else:
             found.draw_points(axes, across, up)

@@ -69,12 +69,7 @@ def write(
 
 
 def read(directory: Path) -> tuple[ContextSpace, list[Member], dict[str, Any]]:
-    """Read the space, the members and the settings of a portfolio.
-
-    Raises:
-        PortfolioError: If something is damaged, or was written by another release.
-        FileNotFoundError: If there is no portfolio.
-    """
+    """Read the space, the members and the settings of a portfolio; see `Portfolio.load`."""
     directory = directory.resolve()
     manifest = _read_manifest(directory)
     sha256 = manifest["returns_sha256"]

@@ -33,11 +33,7 @@ _HEADERS = {
 
 
 class LivePage:
-    """The page of a study, made again only when the study has changed.
-
-    Args:
-        study: The study.
-    """
+    """The page of a study, made again only when the study has changed."""
 
     def __init__(self, study: Study) -> None:
         self._study = study
@@ -63,15 +59,7 @@ class LivePage:
 
 
 class LiveServer(ThreadingHTTPServer):
-    """Serves a page to browsers on this machine.
-
-    Args:
-        page: The page.
-        port: Where to listen; 0 for any that is free.
-
-    Raises:
-        OSError: If the port is taken.
-    """
+    """Serves a page to browsers on this machine, at a port or, with 0, at any that is free."""
 
     daemon_threads = True
     timeout = PAUSE
@@ -114,8 +102,7 @@ class _Handler(BaseHTTPRequestHandler):
     def _foreign(self) -> str | None:
         """Explain why a request is refused that another site may have caused; None for any other.
 
-        A page of another site can have a browser ask for anything on this machine, also under a
-        name that leads here.
+        A page of another site can have a browser ask for anything on this machine.
         """
         if self.headers.get("Host", "") not in self.server.hosts:
             return f"This page is at {self.server.url} and under no other name."

@@ -3,8 +3,8 @@
 from sdmbtl.errors import MissingPackageError
 
 try:
-    import jax
-    import optax
+    from sdmbtl.portfolio.distillation.distiller import Distillation, Distiller
+    from sdmbtl.portfolio.distillation.files import distill_to_file
 except ModuleNotFoundError as _error:
     if _error.name not in ("jax", "optax"):
         raise
@@ -14,9 +14,4 @@ except ModuleNotFoundError as _error:
         name=_error.name,
     ) from None
 
-from sdmbtl.portfolio.distillation.distiller import Distillation, Distiller
-from sdmbtl.portfolio.distillation.files import distill_to_file
-
 __all__ = ["Distillation", "Distiller", "distill_to_file"]
-
-del jax, optax

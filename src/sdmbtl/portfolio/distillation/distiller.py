@@ -33,12 +33,7 @@ from sdmbtl.policies.distilled import DistilledPolicy
 from sdmbtl.portfolio import Portfolio
 from sdmbtl.portfolio.distillation.episodes import GymnasiumPlayer, JaxPlayer
 from sdmbtl.portfolio.distillation.learner import LearnerState, Lesson, compile_learner
-from sdmbtl.portfolio.distillation.network import (
-    Knowledge,
-    Scaling,
-    Student,
-    StudentForm,
-)
+from sdmbtl.portfolio.distillation.network import Knowledge, Scaling, Student, StudentForm
 from sdmbtl.portfolio.member import Actor, ContextPolicy
 from sdmbtl.seeds import episode_seed, seed_sequence
 from sdmbtl.training.checkpoint import Checkpoint, Snapshot

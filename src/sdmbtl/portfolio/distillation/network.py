@@ -84,11 +84,9 @@ class StudentForm:
     @property
     def n_extra(self) -> int:
         """E, the inputs after the observation: the context, or the code of the last action."""
-        return (
-            self.code.size
-            if self.dimensions is None
-            else sum(d.columns for d in self.dimensions.values())
-        )
+        if self.dimensions is None:
+            return self.code.size
+        return sum(d.columns for d in self.dimensions.values())
 
     @property
     def n_inputs(self) -> int:
