@@ -91,10 +91,3 @@ def test_python_itself_is_not_named(name, monkeypatch):
 def test_what_is_not_a_module(name):
     with pytest.raises(FamilyError, match="is not the name of a module"):
         imported(name)
-
-
-def test_a_file_instead_of_a_module(tmp_path, monkeypatch):
-    (tmp_path / "mine_envs.py").write_text("def make(context): ...\n")
-    monkeypatch.chdir(tmp_path)
-    with pytest.raises(FamilyError, match="Leave out the '.py': 'mine_envs'"):
-        imported("mine_envs.py:make")

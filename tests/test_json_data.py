@@ -51,7 +51,7 @@ def test_differences_are_named_by_their_place():
 
 
 def test_lists_of_other_lengths_and_long_values():
-    assert differences([1], [1, 2], "a") == ["a: recorded [1], now [1, 2]"]
+    assert differences({"a": [1]}, {"a": [1, 2]}) == ["a[1]: recorded nothing, now 2"]
     (line,) = differences({"a": "x" * 500}, {"a": 1})
     assert len(line) < 200
-    assert differences({"a": [1.0]}, {"a": [1]}) == []
+    assert differences({"a": [1.0, {}]}, {"a": [1, {}]}) == []

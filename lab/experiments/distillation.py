@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 from experiment import STUDY_CODE, read_result, save_result
 from generalists.data_sets import DATA_SETS, DataSet
 from sdmbtl.policies import load_policy
-from sdmbtl.portfolio import Portfolio
+from sdmbtl.portfolio import Identification, Portfolio
 from sdmbtl.portfolio.distillation import Distiller, distill_to_file
 from sdmbtl.seeds import derived_seed
 from sdmbtl.studies import Study
@@ -141,20 +141,31 @@ def measure_identification(study: Study, portfolio: Portfolio) -> dict[str, Any]
             for m in portfolio
         ]
     )  # (k, n, episodes)
-    right = is_right(returns.mean(axis=2), study.return_span)
-    found = dict.fromkeys(AFTER, 0)
+    means = returns.mean(axis=2)
+    right = is_right(means, study.return_span)
+    # Policies that see the context cannot act without it: `identify` chooses among the others.
+    seeing = [portfolio.policy(m.id).sees_context for m in portfolio]
+    usable = np.where(np.array(seeing)[:, None], -np.inf, means)
+    judged = {"right_after": right, "right_usable_after": is_right(usable, study.return_span)}
+    chosen = np.empty((max(AFTER) + 1, number), np.intp)
+    begun = portfolio.identify()
     for place in range(number):
-        search = portfolio.identify()
-        for episode in range(max(AFTER) + 1):
-            if episode in found:
-                found[episode] += int(right[portfolio.places[search.choose().policy], place])
-            choice = search.ask()
-            search.tell(choice.policy, returns[portfolio.places[choice.policy], place, episode])
+        search = Identification(begun.portfolio, begun.weights)
+        for episode, policies in enumerate(chosen):
+            policies[place] = portfolio.places[search.choose().policy]
+            asked = search.ask().policy
+            search.tell(asked, returns[portfolio.places[asked], place, episode])
+    contexts = np.arange(number)
+    lost = means.max(axis=0) - usable.max(axis=0)
     told = [right[portfolio.places[portfolio.choose(t).policy], i] for i, t in enumerate(targets)]
     return {
         "contexts": number,
-        "right_after": {str(after): count / number for after, count in found.items()},
+        **{
+            name: {str(after): table[chosen[after], contexts].mean() for after in AFTER}
+            for name, table in judged.items()
+        },
         "right_with_context": float(np.mean(told)),
+        "lost_by_usable": float(lost.mean() / study.return_span),
     }
 
 

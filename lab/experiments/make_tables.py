@@ -23,8 +23,8 @@ from generalists import comparison
 from sdmbtl.wording import counted
 from sdmbtl_lab.benchmarks import BenchmarkResult
 from sdmbtl_lab.benchmarks.benchmark import made_by_older_code
-from sdmbtl_lab.benchmarks.columns import MULTI_TASK, MYOPIC, RANDOM, TITLES
-from sdmbtl_lab.benchmarks.published import published_table
+from sdmbtl_lab.benchmarks.columns import ABLATION, MULTI_TASK, MYOPIC, RANDOM, TITLES
+from sdmbtl_lab.benchmarks.published import published_benchmarks, published_table
 
 MARKED = re.compile(
     r"(<!-- (\S+) table, made by lab/experiments/make_tables\.py -->\n).*?(<!-- end -->)", re.DOTALL
@@ -141,6 +141,34 @@ def synthetic_table() -> str:
         rows.append([name, *cells, f"{aggregated[UNBIASED]['final'].mean:.3f}"])
     table = markdown_table(["synthetic data, K = 50", *_titles((*PAPER, UNBIASED))], rows)
     return _marked(table, *results)
+
+
+def real_paper_table() -> str:
+    """Compare the aggregated performance on our real matrices with the paper's on its own."""
+    result = BenchmarkResult.load(RESULTS / "real.json")
+    names = (*PAPER, UNBIASED, *ABLATION)
+    rows = []
+    for k, aggregated in result.aggregated.items():
+        found = [aggregated.get(name, {}).get("final") for name in names]
+        cells = [f"{_cell(a.mean, 2)} ± {_cell(a.half_width, 2)}" if a else "–" for a in found]
+        rows.append([f"ours, {k} policies, {len(result.entering(k))} data sets", *cells])
+    printed = [published_benchmarks().aggregated.get(name) for name in names]
+    cells = [f"{p.mean:.2f} ± {p.half_width:.2f}" if p else "–" for p in printed]
+    rows.append(["the paper, 12 and 50 policies, 4 benchmarks", *cells])
+    heads = ["aggregated performance, real matrices", *_titles(names)]
+    return _marked(markdown_table(heads, rows), result)
+
+
+def first_tie_table() -> str:
+    """Show the score of GP-MBTL in 7D by its first context, over all that are equally central."""
+    rows = []
+    for name, kinds in read_result("first-tie")["problems"].items():
+        scores = np.repeat([k["score"] for k in kinds], [k["contexts"] for k in kinds])
+        ends = [kinds[0]["score"], kinds[-1]["score"]]
+        found = [*ends, scores.min(), np.median(scores), scores.max()]
+        rows.append([f"`{name}`", *(_cell(score, 2) for score in found)])
+    heads = ["7D, noise 5, matrix 0", "(1, …, 1)", "(2, …, 2)", "lowest", "median", "highest"]
+    return markdown_table(heads, rows)
 
 
 def real_few_table() -> str:
@@ -393,9 +421,11 @@ def identification_table() -> str:
             continue
         after = {k: np.mean([each["right_after"][k] for each in found]) for k in AFTER}
         known = np.mean([each["right_with_context"] for each in found])
-        rows.append([name, *(f"{100 * share:.0f} %" for share in (*after.values(), known))])
-    heads = [f"after {number}" for number in AFTER]
-    return markdown_table(["right policy", *heads, "context known"], rows)
+        usable = [each["right_usable_after"]["3"] for each in found if "right_usable_after" in each]
+        shares = [*after.values(), *([np.mean(usable)] if usable else [None]), known]
+        rows.append([name, *("–" if share is None else f"{100 * share:.0f} %" for share in shares)])
+    heads = [*(f"after {number}" for number in AFTER), "after 3, of usable", "context known"]
+    return markdown_table(["right policy", *heads], rows)
 
 
 def _distilled() -> dict[str, list[dict[str, Any]]]:

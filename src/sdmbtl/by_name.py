@@ -69,11 +69,9 @@ def import_named_module(name: str, needed_for: str, *, error: type[SdmbtlError])
     except Exception as cause:
         missing = cause.name if isinstance(cause, ModuleNotFoundError) else None
         if missing is not None and f"{name}.".startswith(f"{missing}."):
-            hint = f" Leave out the '.py': {name.removesuffix('.py')!r}."
             raise error(
                 f"There is no module {missing!r}, needed for {needed_for}. Modules are looked for "
                 f"where Python looks for them and in {directory!r}."
-                f"{hint if name.endswith('.py') else ''}"
             ) from None
         raise error(
             f"The module of {needed_for} cannot be imported: {type(cause).__name__}: {cause}"

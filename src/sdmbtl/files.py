@@ -12,15 +12,6 @@ from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
-#: Kinds of what may be in the place of a file.
-_KINDS = {
-    stat.S_IFREG: "a file",
-    stat.S_IFDIR: "a directory",
-    stat.S_IFLNK: "a link",
-    stat.S_IFIFO: "a pipe",
-    stat.S_IFSOCK: "a socket",
-}
-
 #: Name of a file that is being written: unique, because processes of other machines and containers
 #: may write to the same directory.
 _TEMPORARY = re.compile(r"\..+\.sdmbtl-[0-9a-f]{16}\.tmp(-journal|-wal|-shm)?")
@@ -82,7 +73,7 @@ def unsafe_path_reason(path: Path, root: Path) -> str | None:
     """Tell why a path is not opened: links are not followed, and only files are read.
 
     Returns:
-        Such as "study.db is a link, not a file"; None for a file, or nothing.
+        Such as "study.db is not a regular file"; None for a file, or nothing.
     """
     parts = path.relative_to(root).parts
     for depth in range(1, len(parts) + 1):
@@ -93,7 +84,8 @@ def unsafe_path_reason(path: Path, root: Path) -> str | None:
         except (FileNotFoundError, NotADirectoryError):
             return None
         if kind != wanted:
-            return f"{place.name} is {_KINDS.get(kind, 'a device')}, not {_KINDS[wanted]}"
+            what = "regular file" if wanted == stat.S_IFREG else "directory of its own"
+            return f"{place.name} is not a {what}"
     return None
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import inspect
 import math
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import fields, is_dataclass
 from typing import Any, TypeVar
 
@@ -13,7 +13,6 @@ import numpy as np
 from sdmbtl.checks import known_name, known_options, short_text
 from sdmbtl.errors import SdmbtlError
 
-_ABSENT = object()
 Made = TypeVar("Made")
 
 
@@ -63,29 +62,32 @@ def made_from_json(
     return makers[name](**settings)
 
 
-def differences(recorded: object, given: object, path: str = "") -> list[str]:
+def differences(recorded: object, given: object) -> list[str]:
     """List the differences between two pieces of JSON data, one line each.
 
     >>> differences({"seed": 0, "space": {"n": 3}}, {"seed": 1, "space": {"n": 3}})
     ['seed: recorded 0, now 1']
     """
-    if recorded == given:
-        return []
-    if isinstance(recorded, Mapping) and isinstance(given, Mapping):
-        lines = []
-        for key in dict.fromkeys([*recorded, *given]):
-            inner = f"{path}.{key}" if path else str(key)
-            lines += differences(recorded.get(key, _ABSENT), given.get(key, _ABSENT), inner)
-        return lines
-    if isinstance(recorded, list) and isinstance(given, list) and len(recorded) == len(given):
-        pairs = enumerate(zip(recorded, given, strict=True))
-        return [
-            line
-            for number, (one, other) in pairs
-            for line in differences(one, other, f"{path}[{number}]")
-        ]
-    return [f"{path}: recorded {_shown(recorded)}, now {_shown(given)}"]
+    before, now = dict(_leaves(recorded)), dict(_leaves(given))
+    return [
+        f"{path}: recorded {_shown(before, path)}, now {_shown(now, path)}"
+        for path in {**before, **now}
+        if path not in before or path not in now or before[path] != now[path]
+    ]
 
 
-def _shown(value: object) -> str:
-    return "nothing" if value is _ABSENT else short_text(value, 120)
+def _shown(leaves: Mapping[str, object], path: str) -> str:
+    return short_text(leaves[path], 120) if path in leaves else "nothing"
+
+
+def _leaves(data: object, path: str = "") -> Iterator[tuple[str, object]]:
+    """Yield the path of each value that has no others inside, and the value."""
+    pairs: list[tuple[str, object]] = []
+    if isinstance(data, Mapping):
+        pairs = [(f"{path}.{key}".lstrip("."), inner) for key, inner in data.items()]
+    elif isinstance(data, list):
+        pairs = [(f"{path}[{place}]", inner) for place, inner in enumerate(data)]
+    if not pairs:
+        yield path, data
+    for inner_path, inner in pairs:
+        yield from _leaves(inner, inner_path)

@@ -2,12 +2,13 @@
 
 import io
 import sqlite3
+import warnings
 
 import pytest
 from command_runner import terminal
 from rich.console import Console
 
-from sdmbtl.cli.output import print_lines
+from sdmbtl.cli.output import print_lines, warnings_as_notes
 from sdmbtl.errors import MissingPackageError
 from sdmbtl.studies import Study
 
@@ -27,6 +28,13 @@ def test_no_command_replaces_a_database(command, trained, words):
     words = [word.format(study=trained[0]) for word in words]
     assert "must end with" in command.error(*words, database)
     assert database.read_bytes() == before
+
+
+def test_a_warning_of_every_step_is_shown_once(capsys):
+    with warnings_as_notes():
+        for _ in range(3):
+            warnings.warn("\x1b[33mWARN: outside of the space\x1b[0m", stacklevel=1)
+    assert capsys.readouterr().err == "Note: outside of the space\n"
 
 
 REASON = "a reason that does not fit into one row of a terminal, with numbers such as 0.264/0.264 "

@@ -24,14 +24,22 @@ def test_description(command, trained):
     assert data["expected_coverage"] == pytest.approx(data["expected_return"] / 500)
 
 
-def test_dimensions_that_are_left_out_are_in_the_middle(command, trained):
-    middle = Study.open(trained[0]).space.middle()
-    whole = " ".join(f"{name}={value!r}" for name, value in {**middle, "length": 0.7}.items())
+@pytest.mark.parametrize("known", [True, False])
+def test_dimensions_that_are_left_out_have_usual_values(command, trained, tmp_path, known):
+    portfolio, folder = Study.open(trained[0]).portfolio(), tmp_path / "exported"
+    usual = portfolio.space.middle()
+    if known:
+        usual |= {n: v for n, v in portfolio.make_family("").defaults.items() if n in usual}
+    if not known:  # as if the environments were made by a function without a name
+        portfolio.family = None
+    portfolio.export(folder)
+    whole = " ".join(f"{name}={value!r}" for name, value in {**usual, "length": 0.7}.items())
     given = [("--context", "length=0.7"), ("--context", whole)]
-    partial, full = (command.json("portfolio", trained[0], *words)["choice"] for words in given)
+    partial, full = (command.json("portfolio", folder, *words)["choice"] for words in given)
     assert partial == full
-    stated = command("portfolio", trained[0], *given[0]).stderr
-    assert "masscart=" in stated
+    stated = command("portfolio", folder, *given[0]).stderr
+    assert ("at the usual value" if known else "in the middle") in stated
+    assert f"masscart={usual['masscart']:g}" in stated
     assert "length=" not in stated
 
 

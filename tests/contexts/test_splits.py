@@ -75,5 +75,10 @@ def test_a_file_without_usable_splits_is_refused(tmp_path, text, problem):
 def test_unknown_and_impossible_splits_are_refused():
     with pytest.raises(ContextError, match="train, interpolation, extrapolation"):
         split_contexts(ContextSpace(mass=[1.0, 2.0]), "test")
+    space = ContextSpace(lanes=Levels([1, 2], discrete=True), ground=["road", "ice"])
     with pytest.raises(ContextError, match="nothing lies beyond"):
-        split_contexts(ContextSpace(lanes=Levels([1, 2], discrete=True)), "extrapolation")
+        split_contexts(space, "extrapolation")
+    with pytest.raises(ContextError, match="nothing lies between"):
+        split_contexts(space, "interpolation")
+    some = space.subset(np.array([0, 3]))  # of a list, the other combinations lie between
+    assert len(np.unique(split_contexts(some, "interpolation")["interpolation"], axis=0)) == 2

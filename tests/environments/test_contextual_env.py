@@ -156,13 +156,6 @@ def test_observed_contexts_are_unit_coordinates():
     assert np.isinf(env.observation_space.low[4:]).all()
 
 
-def test_contexts_can_be_observed_in_another_space():
-    family = make_family("cartpole")
-    space = ContextSpace(gravity=[0.0, 10.0])
-    given, _ = family.make({"gravity": 5.0}, observe_context=space).reset(seed=0)
-    assert given[4:].tolist() == [0.5]
-
-
 def test_contexts_that_cannot_be_observed():
     family = make_family("cartpole")
     with pytest.raises(ContextError, match="'wind'; CartPole has"):
@@ -216,14 +209,6 @@ def test_rendering_is_passed_on():
     assert env.render().shape == (400, 600, 3)
     env.close()
     assert make_family("cartpole").make().render_mode is None
-
-
-def test_vectors_of_contexts():
-    ids = [{"length": 0.3}, {"length": 3.0}]
-    make = [lambda c=c: gymnasium.make("sdmbtl/CartPole-v0", context=c) for c in ids]
-    envs = gymnasium.vector.SyncVectorEnv(make)
-    _, info = envs.reset(seed=0)
-    assert [float(x) for x in info["context"]["length"]] == [0.3, 3.0]
 
 
 def test_a_family_of_ones_own_needs_build_alone():

@@ -1,7 +1,6 @@
 """Families by name, and functions of one's own."""
 
 import json
-import sys
 
 import gymnasium
 import pytest
@@ -137,45 +136,6 @@ def test_plugins_are_loaded_only_when_they_are_asked_for(monkeypatch):
 # -- functions of one's own --------------------------------------------------------------
 
 
-def test_modules_of_the_current_directory_are_found(tmp_path, monkeypatch):
-    monkeypatch.chdir(tmp_path)
-    (tmp_path / "my_envs_here.py").write_text(
-        "import gymnasium\ndef make(context):\n    return gymnasium.make('Pendulum-v1')\n"
-    )
-    before = list(sys.path)
-    family = make_family("my_envs_here:make", space=SPACE)
-    assert sys.path == before
-    assert family.make().action_space.shape == (1,)
-    sys.modules.pop("my_envs_here")
-
-
-@pytest.mark.parametrize(
-    ("name", "message"),
-    [
-        ("no_such_module:make", "There is no module 'no_such_module'"),
-        ("sdmbtl.nothing:make", "There is no module 'sdmbtl.nothing'"),
-        (f"{__name__}:pendulm", "Did you mean 'pendulum'?"),
-        (":make", "'module:function', for example"),
-        ("module:", "'module:function', for example"),
-    ],
-)
-def test_invalid_functions(name, message):
-    with pytest.raises(FamilyError) as error:
-        make_family(name, space=SPACE)
-    assert message in str(error.value)
-
-
-def test_modules_that_cannot_be_imported(tmp_path, monkeypatch):
-    monkeypatch.chdir(tmp_path)
-    (tmp_path / "my_broken_envs.py").write_text("1 / 0")
-    with pytest.raises(FamilyError, match="cannot be imported: ZeroDivisionError") as error:
-        make_family("my_broken_envs:make", space=SPACE)
-    assert isinstance(error.value.__cause__, ZeroDivisionError)
-    (tmp_path / "my_needy_envs.py").write_text("import no_such_robot")
-    with pytest.raises(FamilyError, match="cannot be imported: ModuleNotFoundError.*no_such_robot"):
-        make_family("my_needy_envs:make", space=SPACE)
-
-
 def test_functions_that_fail_or_return_something_else():
     with pytest.raises(
         FamilyError, match=r"no such robot \(.*test_family_registry.py:\d+"
@@ -193,15 +153,6 @@ def test_a_function_needs_a_space():
         make_family(f"{__name__}:pendulum")
     with pytest.raises(FamilyError, match="'levels'; .* has return_range"):
         make_family(f"{__name__}:pendulum", space=SPACE, levels=3)
-
-
-def test_the_file_of_the_space_has_the_returns(tmp_path):
-    path = tmp_path / "s.toml"
-    path.write_text("[dimensions.gravity]\nvalues = [5, 15]\n[returns]\nmin = -9\nmax = 0")
-    assert FactoryFamily(pendulum, path).return_range == (-9.0, 0.0)
-    assert FactoryFamily(pendulum, path, return_range=(-1, 1)).return_range == (-1.0, 1.0)
-    with pytest.raises(ContextError, match="Got 3 instead"):
-        FactoryFamily(pendulum, path, return_range=3)
 
 
 def test_render_modes_go_to_functions_that_take_them():

@@ -125,6 +125,12 @@ def test_the_best_of_each_choice():
     assert actions.best(np.array([0.0, 1.0, 5.0, 9.0, 2.0])).tolist() == [2, 6]
 
 
+def test_an_entry_with_one_possible_value_has_a_code():
+    code = ActionCode(spaces.Box(np.float32([-1.0, 3.0]), np.float32([2.0, 3.0])))
+    assert np.isfinite(code(np.float32([0.5, 3.0]))).all()
+    assert code.decode(np.float32([[0.0, 9.0]])).tolist() == [[0.5, 3.0]]
+
+
 def test_actions_that_cannot_be_learned():
     for space in (spaces.Dict({}), spaces.Box(0, 9, (2,), np.int64)):
         with pytest.raises(PolicyError, match="Actions can be learned if they are a Box of floats"):

@@ -59,12 +59,6 @@ def test_every_digit_is_gymnasiums():
     assert sum(count_same_episodes(c, i, steps=250) for i, c in some) > len(some)
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize("number", range(27))
-def test_every_digit_is_gymnasiums_for_long(number):
-    assert count_same_episodes(CONTEXTS[number], number, steps=10_000) >= 6
-
-
 @pytest.mark.parametrize(("seed", "arrives"), [(6, True), (0, False)])
 def test_a_walk_to_the_end_is_gymnasiums(seed, arrives):
     gait = copy_walker_module(USUAL["friction"], USUAL["scale"]).BipedalWalkerHeuristics()

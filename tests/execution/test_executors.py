@@ -39,13 +39,6 @@ def test_tasks_are_done(executor):
     assert not wait(futures).not_done
 
 
-def test_arrays_and_bytes_travel(executor):
-    sent = {"array": np.arange(3.0), "bytes": b"\x00\xff"}
-    result = executor.submit(tasks.double, sent).result()
-    assert result["array"].tolist() == [0.0, 2.0, 4.0]
-    assert result["bytes"] == b"\x00\xff\x00\xff"
-
-
 def test_workers_are_as_nice_as_their_caller(executor):
     assert executor.submit(tasks.niceness).result() == os.nice(0)
 
@@ -226,18 +219,6 @@ def test_a_lost_connection_to_the_cluster_is_not_a_fault_of_the_tasks():
     assert "connected to was lost" in str(lost)
     other = explain(exceptions.NodeDiedError("It is gone."))
     assert isinstance(other, WorkerLostError)
-
-
-def test_a_cluster_that_does_not_start_is_named(monkeypatch):
-    ray = pytest.importorskip("ray")
-
-    def fail(**options):
-        raise Exception("The current node timed out during startup")  # as Ray does
-
-    monkeypatch.setattr(ray, "is_initialized", lambda: False)
-    monkeypatch.setattr(ray, "init", fail)
-    with pytest.raises(ExecutorError, match="no Ray cluster.*timed out"):
-        make_executor("ray", 1)
 
 
 def test_without_an_address_no_cluster_of_this_machine_is_used(monkeypatch):

@@ -8,7 +8,7 @@ import pytest
 from report_studies import add_policy, told_study
 
 from sdmbtl.callbacks import Event, RunProgress
-from sdmbtl.callbacks.live_file import LIVE_FILE, LiveFile
+from sdmbtl.callbacks.displays import LIVE_FILE, LiveFile
 from sdmbtl.errors import StudyError
 from sdmbtl.report.live import LivePage, LiveServer
 from sdmbtl.studies import Study

@@ -78,13 +78,6 @@ def test_random_is_uniform_and_depends_on_the_seed():
     assert len(pairs) == 20
 
 
-def test_random_in_the_box():
-    space = ContextSpace(a=[0.0, 10.0], b=[1.0, 2.0])
-    trial = RandomSelector(space, sources="box").ask()
-    assert trial.index is None
-    assert trial.context in space
-
-
 def test_messages_name_the_value_and_the_way_out():
     space = ContextSpace(a=range(3))
     selector = make_selector("random", space)
@@ -132,15 +125,6 @@ def test_refused_state_changes_nothing():
     with pytest.raises(StateError, match="Trial 1 is damaged.*does not describe a source"):
         selector.load_state_dict(state)
     assert selector.state_dict() == before
-
-
-def test_repeat_keeps_the_best_of_both():
-    space = ContextSpace(a=range(3))
-    selector = make_selector("random", space)
-    selector.tell({"a": 1}, [1.0, 5.0, 2.0])
-    selector.tell({"a": 1}, [3.0, 4.0, 1.0], repeat=True)
-    np.testing.assert_array_equal(selector.rows.best, [3.0, 5.0, 2.0])
-    assert selector.performance == pytest.approx(10 / 3)
 
 
 def test_import_is_light():

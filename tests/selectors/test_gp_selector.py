@@ -14,7 +14,6 @@ from sdmbtl.selectors.gaussian_process import (
     JITTER,
     GaussianProcess,
     negative_log_likelihood,
-    penalty,
 )
 from sdmbtl.testing import example_matrix, example_spaces
 from sdmbtl.transfer import estimate_slopes
@@ -54,8 +53,6 @@ def test_gradients_are_the_slopes(seed, parameters):
     _, gradient = negative_log_likelihood(at, squares, values)
     numeric = approx_fprime(at, lambda p: negative_log_likelihood(p, squares, values)[0], 1e-6)
     np.testing.assert_allclose(gradient, numeric, rtol=1e-3, atol=1e-3)
-    _, slope = penalty(at)
-    np.testing.assert_allclose(slope, approx_fprime(at, lambda p: penalty(p)[0], 1e-6), atol=1e-4)
 
 
 def test_posterior_is_the_textbook_one():

@@ -193,3 +193,27 @@ class TestRemainingGain:
         selector = PredictiveSelector(space)
         run_rounds(selector, example_matrix(space), 5)
         assert selector.remaining_gain() == 0.0
+
+
+class TestTargetsToEvaluate:
+    @pytest.mark.parametrize("rows", [0, 4])
+    @pytest.mark.parametrize("n", [1, 20, N + 9])
+    def test_are_so_many_sorted_and_contain_its_own(self, rows, n):
+        selector = PredictiveSelector(GRID)
+        run_rounds(selector, mountain(noise=0.2), rows)
+        trial = selector.ask()
+        chosen = selector.targets_to_evaluate(trial, n)
+        assert len(chosen) == min(n, N)
+        assert (np.diff(chosen) > 0).all()
+        assert trial.index in chosen
+
+    def test_are_spread_and_hold_those_with_the_largest_expected_improvement(self):
+        selector = PredictiveSelector(GRID)
+        run_rounds(selector, mountain(noise=0.2), 4)
+        trial = selector.ask()
+        expected = selector.mixture.improvement(GRID.unit_targets[trial.index], selector.rows.best)
+        top = np.argsort(-expected)[:4]
+        chosen = selector.targets_to_evaluate(trial, 12)
+        assert set(top) <= set(chosen)
+        distance = np.abs(GRID.unit_targets[:, None] - GRID.unit_targets[chosen]).sum(axis=2)
+        assert distance.min(axis=1).mean() < 0.27

@@ -18,13 +18,9 @@ def where(gains, units=UNITS, names=SPACE.names):
 @pytest.mark.parametrize(
     ("gains", "words"),
     [
-        (LENGTH > 0.6, "high length"),
-        (LENGTH < 0.4, "low length"),
         (LENGTH, "high length"),
         (1 - MASS, "low mass"),
         ((LENGTH > 0.6) & (MASS < 0.4), "high length and low mass"),
-        ((LENGTH > 0.9) & (MASS < 0.4), "high length and low mass"),
-        ((LENGTH > 0.6) & (MASS < 0.1), "high length and low mass"),
         ((LENGTH > 0.8) & (MASS > 0.8) & (FORCE < 0.6), "high length and high mass"),
     ],
 )
@@ -37,11 +33,9 @@ def test_where_the_gaining_targets_differ(gains, words):
     [
         np.zeros(len(SPACE)),
         np.ones(len(SPACE)),
-        1.0 + 0.1 * LENGTH,
-        np.abs(LENGTH - 0.5) > 0.3,
         np.random.default_rng(0).random(len(SPACE)),
     ],
-    ids=["no gain", "everywhere the same", "nearly the same", "at both ends", "noise"],
+    ids=["no gain", "everywhere the same", "noise"],
 )
 def test_a_gain_that_is_spread_evenly_is_not_located(gains):
     assert where(gains) is None

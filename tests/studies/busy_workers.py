@@ -1,17 +1,14 @@
 """Many processes ask and tell in one study through separate commands; some commands are killed.
 
 `busy_workers.py PATH PROCESSES PAIRS SEED` makes a study below PATH and lets each process ask for a
-context and tell its row until there are so many pairs in all. A tenth of the commands are killed at
-a random moment, and given again. Then every row must be on record, once and unchanged. With
-`--in-process`, a command is a fork of this process instead of one that starts Python.
+context and tell its row until there are so many pairs in all. A tenth of the commands, each a fork
+of this process, are killed at a random moment, and given again. Then every row must be on record,
+once and unchanged.
 """
 
-import contextlib
-import io
 import json
 import os
 import signal
-import subprocess
 import sys
 import time
 import traceback
@@ -20,8 +17,7 @@ from pathlib import Path
 
 import numpy as np
 
-from sdmbtl import SdmbtlError
-from sdmbtl.errors import BusyError, DuplicateTellError
+from sdmbtl.cli import app
 from sdmbtl.studies import Study
 
 DIMENSION = "[dimensions.{}]\nlow = 0\nhigh = 1\nlevels = 40\n"
@@ -34,77 +30,42 @@ def row_of(number):
     return np.random.default_rng(number).normal(size=1600).round(6).tolist()
 
 
-def ask_here(path):
-    trial = Study.open(path).ask()
-    print(json.dumps({"id": trial.id}), flush=True)
+def start_command(path, report=None):
+    """Give `sdmbtl ask` or `tell` in a process; returns its number, and the pipe it prints to."""
+    receiving, sending = os.pipe()
+    number = os.fork()
+    if number:
+        os.close(sending)
+        return number, receiving
+    status = 1
+    try:
+        os.dup2(sending, 1)
+        sys.stdout = os.fdopen(1, "w")
+        words = ["ask", str(path)]
+        if report is not None:
+            row = path.parent / f"{os.getpid()}.json"
+            row.write_text(json.dumps(report))
+            words = ["tell", str(path), str(row)]
+        app(words)
+    except SystemExit as end:
+        status = end.code or 0
+    finally:
+        sys.stdout.flush()
+        os._exit(status)
 
 
-def tell_here(path, report):
-    Study.open(path).tell(report["id"], report["returns"])
-
-
-class Process:
-    """A command in a process of its own, whose output can be read."""
-
-    def __init__(self, path, report=None, *, fork=False):
-        if fork:
-            self._fork(path, report)
-            return
-        words = ["ask", str(path)] if report is None else ["tell", str(path), "-"]
-        given = None if report is None else json.dumps(report)
-        self.process = subprocess.Popen(
-            [sys.executable, "-m", "sdmbtl", *words],
-            stdin=subprocess.PIPE,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.PIPE,
-            text=True,
-        )
-        with contextlib.suppress(BrokenPipeError):
-            self.process.stdin.write(given or "")
-            self.process.stdin.close()
-        self.pid = self.process.pid
-
-    def _fork(self, path, report):
-        self.process = None
-        self.receiving, sending = os.pipe()
-        self.pid = os.fork()
-        if self.pid:
-            os.close(sending)
-            return
-        status = 1
-        try:
-            os.dup2(sending, 1)
-            sys.stdout = io.TextIOWrapper(os.fdopen(1, "wb"))
-            ask_here(path) if report is None else tell_here(path, report)
-            status = 0
-        except BusyError:
-            status = TRY_AGAIN
-        except DuplicateTellError:
-            status = REPORTED_BEFORE
-        except SdmbtlError:
-            traceback.print_exc()
-        finally:
-            sys.stderr.flush()
-            os._exit(status)
-
-    def end(self):
-        """Wait for it; returns its exit status, below 0 for a signal, and what it printed."""
-        if self.process is not None:
-            printed, errors = self.process.stdout.read(), self.process.stderr.read()
-            status = self.process.wait()
-            if status > 0 and "reported before" not in errors:
-                print(errors, file=sys.stderr)
-            return status, printed
-        with os.fdopen(self.receiving) as pipe:
-            printed = pipe.read()
-        return os.waitstatus_to_exitcode(os.waitpid(self.pid, 0)[1]), printed
+def end_command(number, receiving):
+    """Wait for a command; returns its exit status, below 0 for a signal, and what it printed."""
+    with os.fdopen(receiving) as pipe:
+        printed = pipe.read()
+    return os.waitstatus_to_exitcode(os.waitpid(number, 0)[1]), printed
 
 
 class Worker:
     """Asks and tells; counts what happens."""
 
-    def __init__(self, path, rng, seconds, *, fork):
-        self.path, self.rng, self.seconds, self.fork = path, rng, seconds, fork
+    def __init__(self, path, rng, seconds):
+        self.path, self.rng, self.seconds = path, rng, seconds
         self.counts = Counter()
         self.told = []
 
@@ -113,11 +74,11 @@ class Worker:
         was_killed = False
         while True:
             self.counts["commands"] += 1
-            process = Process(self.path, report, fork=self.fork)
+            number, receiving = start_command(self.path, report)
             if self.rng.random() < KILLED_SHARE:
                 time.sleep(self.rng.uniform(0.0, self.seconds))
-                os.kill(process.pid, signal.SIGKILL)
-            status, printed = process.end()
+                os.kill(number, signal.SIGKILL)
+            status, printed = end_command(number, receiving)
             if status == -signal.SIGKILL:
                 self.counts["killed"] += 1
                 was_killed = True
@@ -140,7 +101,7 @@ class Worker:
             self.told.append(number)
 
 
-def start_worker(path, pairs, seed, seconds, fork):
+def start_worker(path, pairs, seed, seconds):
     """Let a worker work in a process; returns the pipe on which it reports."""
     receiving, sending = os.pipe()
     if os.fork():
@@ -148,7 +109,7 @@ def start_worker(path, pairs, seed, seconds, fork):
         return receiving
     report = {"error": "?"}
     try:
-        worker = Worker(path, np.random.default_rng(seed), seconds, fork=fork)
+        worker = Worker(path, np.random.default_rng(seed), seconds)
         worker.work(pairs)
         report = {"counts": worker.counts, "told": worker.told}
     except BaseException:  # noqa: BLE001 (reported, whatever it is)
@@ -158,16 +119,16 @@ def start_worker(path, pairs, seed, seconds, fork):
         os._exit(0)
 
 
-def main(place, processes, pairs, seed, *, fork):
+def main(place, processes, pairs, seed):
     path = place / "study"
     (place / "space.toml").write_text(DIMENSION.format("a") + DIMENSION.format("b"))
     Study.open(path, space=place / "space.toml", selector="random")
     begun = time.monotonic()
-    Process(path, fork=fork).end()
+    end_command(*start_command(path))
     seconds = time.monotonic() - begun
     first = len(Study.open(path).trials)
     shares = [pairs // processes + (n < pairs % processes) for n in range(processes)]
-    pipes = [start_worker(path, share, [seed, n], seconds, fork) for n, share in enumerate(shares)]
+    pipes = [start_worker(path, share, [seed, n], seconds) for n, share in enumerate(shares)]
     reports = []
     for pipe in pipes:
         with os.fdopen(pipe) as stream:
@@ -198,8 +159,4 @@ def summary(path, reports, first):
 
 
 if __name__ == "__main__":
-    main(
-        Path(sys.argv[1]),
-        *map(int, sys.argv[2:5]),
-        fork="--in-process" in sys.argv,
-    )
+    main(Path(sys.argv[1]), *map(int, sys.argv[2:5]))

@@ -54,7 +54,6 @@ STAND_INS = (
     (tasks, "evaluate", evaluate),
     (study, "measure_random_actions", lambda *_: None),
     (Study, "training", QuickTraining()),
-    (study, "_warn_of_endless_episodes", lambda trainer: None),
 )
 
 

@@ -16,11 +16,10 @@ def test_harmed_again_and_again(harms, tmp_path, run_script):
 
 
 @pytest.mark.parametrize(
-    ("processes", "pairs", "how"),
-    [(4, 24, "--in-process"), pytest.param(16, 400, "", marks=pytest.mark.slow)],
+    ("processes", "pairs"), [(4, 24), pytest.param(16, 400, marks=pytest.mark.slow)]
 )
-def test_many_processes_ask_and_tell(processes, pairs, how, tmp_path, run_script):
-    done = run_script("busy_workers.py", tmp_path, processes, pairs, 1, how, timeout=3600)
+def test_many_processes_ask_and_tell(processes, pairs, tmp_path, run_script):
+    done = run_script("busy_workers.py", tmp_path, processes, pairs, 1, timeout=3600)
     assert done.returncode == 0, done.stderr
     counts = json.loads(done.stdout)
     print(counts)

@@ -226,8 +226,3 @@ def test_healthy_study(finished):
     assert [f.level for f in diagnosis.findings] == ["ok", "ok"]
     assert diagnosis.findings[0].text == "The database is intact: 4 finished."
     assert diagnosis.to_dict()["healthy"] is True
-
-
-def test_no_study(tmp_path):
-    with pytest.raises(StudyError, match="There is not a study in"):
-        examine(tmp_path)

@@ -16,7 +16,6 @@ from sdmbtl.errors import (
     TrainingError,
 )
 from sdmbtl.studies import Study
-from sdmbtl.studies.doctor import examine
 from sdmbtl.studies.leases import LeaseKeeper
 
 SPACE = ContextSpace(gravity=[5.0, 10.0, 20.0])
@@ -119,27 +118,6 @@ def test_a_gymnasium_environment_in_one_line(tmp_path):
     assert np.isfinite(again.evaluate(seed=3)).all()
     env = again.portfolio().make_env({"gravity": 15, "mass": 2}, trust=True)
     assert (env.unwrapped._env.unwrapped.g, env.unwrapped._env.unwrapped.m) == (15.0, 2.0)
-
-
-def test_a_study_of_another_version_is_called_so(tmp_path):
-    study = Study.open(tmp_path / "study", space=SPACE)
-    with study.store.transaction():
-        made = study.store.facts()["configuration"]
-        study.store.set_fact("configuration", {**made, "width": 0.2})
-    for use in (Study.open, examine):
-        with pytest.raises(StudyError, match="Another version of sdmbtl made") as caught:
-            use(study.path)
-        assert not isinstance(caught.value, DamagedStudyError)
-
-
-def test_trials_of_another_version_name_both(tmp_path):
-    study = Study.open(tmp_path / "study", space=SPACE)
-    study.ask()
-    with study.store.transaction():
-        study.store.set_fact("versions", {"sdmbtl": "0.0.1"})
-        study.store._write("UPDATE trials SET body = '{}'")
-    with pytest.raises(StudyError, match=r"made by another version of sdmbtl: 0\.0\.1, this is "):
-        Study.open(study.path)
 
 
 def test_use_after_close_is_no_damage(tmp_path):

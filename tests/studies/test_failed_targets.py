@@ -15,7 +15,6 @@ from small_study import outcome
 from sdmbtl.errors import StudyError
 from sdmbtl.studies import Study
 from sdmbtl.studies.evaluation import errors_by_target
-from sdmbtl.studies.study import _warn_of_endless_episodes
 from sdmbtl.training.evaluation import EvaluationHelpers
 
 
@@ -139,18 +138,6 @@ def test_fresh_evaluation_with_a_failing_target(tmp_path, whole):
     with pytest.warns(UserWarning, match="on 1 of 5 contexts.*stuck.*Those contexts are NaN"):
         returns = whole.evaluate(episodes=3)
     assert np.isnan(returns).all(axis=1).tolist() == [True, False, False, False, False]
-
-
-def test_an_endless_environment_is_warned_of(tmp_path, recwarn):
-    study = open_rough(tmp_path / "study")
-    set_troubles({0.6: "endless"})  # the middle, where it is tried
-    with pytest.warns(
-        UserWarning, match=r"no time limit.*'max_episode_steps'.*after 50 steps \('end"
-    ):
-        _warn_of_endless_episodes(study.trainer)
-    set_troubles({})
-    _warn_of_endless_episodes(open_rough(tmp_path / "study").trainer)
-    assert not recwarn.list
 
 
 @pytest.fixture

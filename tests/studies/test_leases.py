@@ -15,7 +15,6 @@ from sdmbtl import ContextSpace
 from sdmbtl.errors import (
     BusyError,
     LostLeaseError,
-    SelectorError,
     StudyError,
     UnknownTrialError,
 )
@@ -133,15 +132,6 @@ def test_a_lease_that_was_never_given_is_refused(study):
         with pytest.raises(UnknownTrialError):
             study.tell(number, ROW)
     assert [t.status for t in Study.open(study.path).trials] == ["pending"] * 2
-
-
-@pytest.mark.parametrize("n", [0, -1, 1.5])
-def test_how_many_are_asked_for_is_checked_before_any_are_given_again(study, clock, n):
-    study.ask(2, lease=60.0)
-    clock(61.0)
-    with pytest.raises(SelectorError, match="'n'"):
-        study.ask(n, lease=60.0)
-    assert {lease.token for lease in study.store.leases().values()} == {1}
 
 
 def test_a_renewed_lease_holds(study, clock):

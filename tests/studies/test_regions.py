@@ -17,7 +17,7 @@ from sdmbtl.policies import load_notes, load_policy
 from sdmbtl.selectors.history import History
 from sdmbtl.studies import Study
 from sdmbtl.studies.doctor import examine
-from sdmbtl.studies.jobs import training_job
+from sdmbtl.studies.loop import training_job
 from sdmbtl.training.sb3 import SB3Trainer
 
 KILLED = -signal.SIGKILL

@@ -191,7 +191,7 @@ def test_checkpoints_behind_a_link_are_not_deleted(tmp_path):
     (elsewhere / "mine.npz").write_bytes(b"mine")
     (tmp_path / "study").mkdir()
     (tmp_path / "study" / "checkpoints").symlink_to(elsewhere)
-    Checkpoints.of_study(tmp_path / "study").clear()
+    Checkpoints(tmp_path / "study" / "checkpoints").clear()
     assert (elsewhere / "mine.npz").exists()
 
 

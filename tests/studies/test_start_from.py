@@ -45,6 +45,7 @@ def test_the_first_policy_is_the_given_one_and_a_parent(policy, tmp_path):
     study.run(budget=2, progress=False)
     first, second = study.trials
     assert (first.status, first.run.steps, second.parent) == ("finished", 0, 0)
+    assert [policy.steps for policy in study.snapshot().rounds] == [0, second.run.steps]
     kept = study.portfolio().policy(0)
     assert policy_bytes(kept.acting()) == policy_bytes(policy.acting())
     study.close()
@@ -102,7 +103,7 @@ def test_an_archive_of_stable_baselines3_acts_as_its_model(algorithm, tmp_path):
         make_trainer("sb3", FAMILY, SPACE, algorithm=algorithm, norm_obs=True).read_start(
             tmp_path / "model.zip"
         )
-    with pytest.raises(TrainerError, match="does not fit"):
+    with pytest.raises(PolicyError, match="The weights are not those"):
         make_trainer("sb3", FAMILY, SPACE, algorithm="TD3", norm_obs=False).read_start(
             tmp_path / "model.zip"
         )

@@ -16,6 +16,7 @@ from sdmbtl import ContextSpace
 from sdmbtl.environments.cartpole import CartPole
 from sdmbtl.errors import (
     ConfigurationError,
+    ContextError,
     DamagedStudyError,
     DuplicateTellError,
     ExhaustedError,
@@ -203,17 +204,6 @@ def test_run_needs_an_end(tmp_path):
         open_small(tmp_path / "study").run()
 
 
-def test_batches(tmp_path):
-    study = open_small(tmp_path / "study", batch=2)
-    stages = []
-    study.run(budget=4, callbacks=[lambda event: stages.append((event.stage, event.trial.id))])
-    asked = [number for stage, number in stages if stage == "asked"]
-    assert asked == [0, 1, 2, 3]
-    assert stages[:2] == [("asked", 0), ("asked", 1)]
-    assert stages.index(("finished", 1)) < stages.index(("asked", 2))
-    assert study.n_finished == 4
-
-
 # -- environments from a function ------------------------------------------------------------------
 
 
@@ -338,19 +328,6 @@ def test_time_limit_leaves_room_for_a_whole_batch(batch, stops, monkeypatch):
 def test_no_gain(patience, study, reason):
     found = NoGain(0.05, patience).reason(study)
     assert found is None if reason is None else reason in found
-
-
-def test_the_estimate_is_asked_for_only_where_it_decides():
-    """It takes time."""
-
-    def never(policies):
-        raise AssertionError("asked")
-
-    rising = after(0.0, 5.0, 9.0)
-    rising.remaining_gain = never
-    assert NoGain(0.05).reason(rising) is None
-    with pytest.raises(AssertionError, match="asked"):
-        NoGain(1.0).reason(rising)
 
 
 def test_a_study_stops_by_what_is_left_to_gain(tmp_path):
@@ -608,20 +585,6 @@ def test_a_wrong_row_changes_nothing(returns, tmp_path):
 # -- the result ------------------------------------------------------------------------------------
 
 
-def test_portfolio_of_a_study(finished, tmp_path):
-    from sdmbtl.portfolio import Portfolio
-
-    portfolio = finished.portfolio()
-    portfolio.export(tmp_path / "exported")
-    loaded = Portfolio.load(tmp_path / "exported")
-    target = finished.space.target(5)
-    means = finished.returns.mean(axis=2)[:, 5]
-    assert loaded.choose(target).policy == int(means.argmax())
-    env = loaded.make_env(target)
-    observation, _ = env.reset(seed=0)
-    assert loaded.policy_for(target).act(observation) in (0, 1)
-
-
 def test_portfolio_of_policies_trained_elsewhere(tmp_path):
     """It says which policy for which context; none of them could act."""
     study = Study.open(tmp_path / "study", space=SPACE, return_range=(0, 9))
@@ -648,6 +611,13 @@ def test_fresh_evaluation(finished):
         finished.evaluate(seed=-1)
     with pytest.raises(StudyError, match="'episodes' must be a whole number >= 1"):
         finished.evaluate(episodes=-1)
+
+
+def test_no_episode_is_played_in_a_context_that_is_not_valid(tmp_path):
+    space = ContextSpace(length=[1, 2], masscart=[1, 2], valid="length + masscart < 4")
+    study = Study.open(tmp_path, "CartPole", space=space)
+    with pytest.raises(ContextError, match="length=2 masscart=2 is not valid"):
+        study.evaluate([{"length": 1, "masscart": 2}, {"length": 2, "masscart": 2}])
 
 
 # -- what a batch, a cluster and somebody else's trainer may do ------------------------------------

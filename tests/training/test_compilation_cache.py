@@ -75,8 +75,8 @@ def test_the_directory_is_the_users_choice(chosen, home_cache, kept_in, monkeypa
     monkeypatch.setenv("HOME", "/home/me")
     options = {}
     config = SimpleNamespace(jax_compilation_cache_dir=chosen, update=options.__setitem__)
-    monkeypatch.setattr(networks, "jax", SimpleNamespace(config=config))
-    networks._keep_compiled_functions()
+    monkeypatch.setattr(networks, "jax", SimpleNamespace(config=config, devices=list))
+    networks.start_backend()
     assert options.get("jax_compilation_cache_dir") == kept_in
 
 

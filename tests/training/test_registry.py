@@ -40,14 +40,6 @@ def test_recommended_settings_are_usable(family):
     assert recommended.items() <= settings.items()
 
 
-def test_the_papers_steps_for_the_walker():
-    trainer = made(family="BipedalWalker")
-    assert (trainer.total_timesteps, trainer.num_envs) == (5_000_000, 32)
-    assert trainer.norm_obs
-    assert trainer.norm_reward
-    assert trainer.settings()["clip_coef"] == 0.18
-
-
 def test_options_come_before_the_recommended_ones():
     usual = made().settings()
     trainer = made(total_timesteps=77, gamma=0.5)
@@ -61,7 +53,7 @@ def test_options_come_before_the_recommended_ones():
 def test_recommended_settings_are_for_their_algorithm():
     assert made(algorithm="PPO").settings() == made().settings()
     other = made(algorithm="DQN", buffer_size=50)
-    assert other.algorithm_arguments(100_000) == {"buffer_size": 50, "learning_starts": 100}
+    assert other.algorithm_arguments() == {"buffer_size": 50}
 
 
 @pytest.mark.parametrize(("name", "package"), [("sb3", "stable_baselines3"), ("ppo", "jax")])

@@ -83,23 +83,6 @@ def test_grouping_does_not_matter(monkeypatch, used):
     np.testing.assert_array_equal(returns_of(), expected)
 
 
-class Waving(Leaning):
-    """Moves the walker's joints by its own observations, each number for itself."""
-
-    def act(self, observation):
-        return np.sin(5 * np.asarray(observation)[..., :4])
-
-
-def test_nothing_remains_of_the_episode_before(monkeypatch):
-    """Box2D computes other digits in a world that was used, however it was seeded."""
-    family = make_family("BipedalWalker")
-    space = ContextSpace(friction=[1.0, 2.0])
-    arguments = {"family": family, "space": space, "policy": Waving(), "episodes": 3}
-    expected = returns_of([[1.0]], **arguments)
-    monkeypatch.setattr(rollout, "ENV_SLOTS", 1)
-    np.testing.assert_array_equal(returns_of([[1.0]], **arguments), expected)
-
-
 def test_a_policy_always_acts_on_batches_of_one_size():
     policy = Leaning()
     play(CONTEXTS[:1], policy=policy, episodes=2)

@@ -236,7 +236,7 @@ def test_hyperparameters_reach_the_algorithm_under_either_name():
     for given in (ours, theirs):
         trainer = cartpole(**given, gamma=0.98, vf_coef=0.4)
         assert {**ours, "gamma": 0.98, "vf_coef": 0.4}.items() <= trainer.settings().items()
-        model = trainer._model(trainer._environments(JOB, 0), 0, 256)
+        model = trainer._model(trainer._environments(JOB, 0), 0)
         found = {name: getattr(model, name) for name in theirs}
         found["clip_range"] = found["clip_range"](1.0)
         assert found == theirs
@@ -250,16 +250,16 @@ def test_hyperparameters_reach_the_algorithm_under_either_name():
         n_steps=3,
         total_timesteps=256,
     )
-    assert sac.algorithm_arguments(256) == {"ent_coef": "auto", "n_steps": 3, "learning_starts": 25}
+    assert sac.algorithm_arguments() == {"ent_coef": "auto", "n_steps": 3}
 
 
 @pytest.mark.parametrize("algorithm", ["PPO", "TRPO"])
-@pytest.mark.parametrize("num_envs", [1, 3, 8, 67])
-@pytest.mark.parametrize("steps", [1, 30, 1000, 7777, 30_000, 100_000, 5_000_000])
+@pytest.mark.parametrize("num_envs", [1, 8, 67])
+@pytest.mark.parametrize("steps", [1, 1000, 30_000, 5_000_000])
 def test_rollouts_fit_the_steps(algorithm, num_envs, steps):
     fitting = cartpole(
         algorithm=algorithm, num_envs=num_envs, total_timesteps=steps
-    ).algorithm_arguments(steps)
+    ).algorithm_arguments()
     usual = hyperparameter_defaults(algorithm)
     rollout = num_envs * fitting["n_steps"]
     assert rollout % fitting["batch_size"] == 0
@@ -273,7 +273,7 @@ def test_rollouts_fit_the_steps(algorithm, num_envs, steps):
 
 def test_what_is_given_is_kept():
     def arguments(**options):
-        return cartpole(**options).algorithm_arguments(1000)
+        return cartpole(**options).algorithm_arguments()
 
     assert arguments(num_steps=50, num_envs=2) == {"n_steps": 50, "batch_size": 50}
     fitting = arguments(minibatch_size=16, num_envs=8, total_timesteps=1600)
@@ -334,16 +334,13 @@ def test_where_observations_and_rewards_are_normalised(space, policy, algorithm,
     environments.close()
 
 
-def test_off_policy_algorithms_begin_to_learn_in_time(caplog):
+def test_too_few_updates_are_warned_of(caplog):
     small = {"algorithm": "DQN", "buffer_size": 100, "eval_episodes": 1, **SMALL}
-    trainer = cartpole(total_timesteps=60, **small)
-    assert trainer.algorithm_arguments(60)["learning_starts"] == 6
-    assert trainer.algorithm_arguments(5000)["learning_starts"] == 100
-    (training,) = trainer.train([JOB])
+    (training,) = cartpole(total_timesteps=60, learning_starts=6, **small).train([JOB])
     assert training.steps == 60
     assert training.curve[0][0] == 8, "it learns every 4 steps, from the 6th on"
     assert not caplog.text
-    cartpole(total_timesteps=60, learning_starts=60, **small).train([JOB])
+    cartpole(total_timesteps=60, **small).train([JOB])
     assert "0 updates in 60 steps" in caplog.text
 
 
@@ -389,7 +386,7 @@ def test_the_normaliser_continues_and_exploration_is_restored():
     # The observations of the last step are counted, and those of the first reset.
     assert 0 < parent.normalization.seen <= 128 + 2 + 1
     environments = own._environments(TrainingJob([[9.0]], 5), 5)
-    model = own._model(environments, 5, 128)
+    model = own._model(environments, 5)
     own._start_from_parent(model, parent)
     assert np.array_equal(environments.obs_rms.mean, parent.normalization.mean)
     assert np.array_equal(environments.obs_rms.var, parent.normalization.variance)

@@ -116,15 +116,6 @@ def test_progress_is_that_of_all_jobs():
     assert calls == [Report(30, 40, 1.0), Report(40, 40, 1.0)]
 
 
-@pytest.mark.parametrize("error", [ValueError, TrainingError, KeyboardInterrupt])
-def test_what_progress_raises_passes_through(error):
-    def stop(*_):
-        raise error
-
-    with pytest.raises(error):
-        train(pretending()[1], JOBS, stop)
-
-
 def test_returns_that_are_not_finite_are_errors_of_their_context():
     trainer, spec = pretending()
     whole = evaluate(spec, POLICY, SPACE.targets, episodes=2, seed=0)
@@ -166,15 +157,6 @@ def test_unusable_jobs(contexts, seed, text):
         TrainingJob(contexts, seed)
 
 
-def test_jobs_do_not_change():
-    contexts = np.ones((1, 1))
-    job = TrainingJob(contexts, 0)
-    contexts[0] = 5.0
-    assert job.contexts.tolist() == [[1.0]]
-    with pytest.raises(ValueError, match="read-only"):
-        job.contexts[0] = 2.0
-
-
 def test_a_subclass_is_not_known_elsewhere():
     assert can_be_made_anywhere(make_family("cartpole", physics="carl"))
 
@@ -182,3 +164,12 @@ def test_a_subclass_is_not_known_elsewhere():
         """Has the name of its parent, and is another one."""
 
     assert not can_be_made_anywhere(Mine())
+
+
+def test_jobs_do_not_change():
+    contexts = np.ones((1, 1))
+    job = TrainingJob(contexts, 0)
+    contexts[0] = 5.0
+    assert job.contexts.tolist() == [[1.0]]
+    with pytest.raises(ValueError, match="read-only"):
+        job.contexts[0] = 2.0

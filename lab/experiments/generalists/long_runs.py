@@ -9,6 +9,7 @@ import jax.numpy as jnp
 
 from sdmbtl.policies import Policy
 from sdmbtl.training import Trainer, TrainingJob
+from sdmbtl.training.ppo.compiled import Tasks
 from sdmbtl.training.ppo.gymnasium_env import GymnasiumPPO
 from sdmbtl.training.ppo.jax_env import JaxEnvPPO
 from sdmbtl.training.ppo.settings import PPOSettings
@@ -53,7 +54,8 @@ class JaxLongRuns(LongRuns, JaxEnvPPO):
         """Return for each number of steps the best policy of each job so far."""
         every = self.ppo_settings.eval_every
         ends = self._ends(steps, every)
-        tasks = self._stacked_tasks(jobs)
+        each = [self._tasks(job.contexts, job.sees_context) for job in jobs]
+        tasks = Tasks(*[jnp.stack(x) for x in zip(*each, strict=True)])
         begin = [self.form.begin(job) for job in jobs]
         states = self._ppo.start(tasks, [job.seed for job in jobs], begin)
         found: list[list[Policy]] = []

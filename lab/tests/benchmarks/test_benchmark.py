@@ -64,25 +64,6 @@ def test_two_processes_give_the_same_result(result):
     assert SMALL.run(jobs=2) == result
 
 
-def test_resumed_after_an_interruption(result, tmp_path):
-    class StopError(Exception):
-        pass
-
-    def stop_after_three(done, total, label):
-        assert total == 2 * (2 + 1)
-        if done == 3:
-            raise StopError
-
-    with pytest.raises(StopError):
-        SMALL.run(SMALL.journal(tmp_path), progress=stop_after_three)
-    seen = []
-    again = SMALL.run(
-        SMALL.journal(tmp_path), progress=lambda done, total, label: seen.append(done)
-    )
-    assert seen == [3, 4, 5, 6], "what was done must not be done again"
-    assert again == result
-
-
 def test_numbers_by_hand(finished, result):
     for number, configuration in enumerate(TWO):
         matrices = [configuration.matrix(t) for t in (0, 1)]

@@ -145,16 +145,8 @@ def test_what_a_column_lacks_is_said(places, tmp_path):
 
 def test_tables(result):
     table = performance_table(result, 4)
-    assert table.columns == (
-        "Independent",
-        "Multi-task",
-        "Random",
-        "M-MBTL",
-        "M/GP-MBTL",
-        "Myopic Oracle",
-        "Sequential Oracle",
-    )
-    assert [row.labels[0] for row in table.rows] == ["peaked", "flat", "Aggregated"]
+    assert table.columns[:3] == ("Independent", "Multi-task", "Random")
+    assert table.columns[-2:] == ("Myopic Oracle", "Sequential Oracle")
     assert table.rows[0].labels[3] == f"{result.problems[0].margin_at(4):.3f}"
     assert table.rows[0].cells[1].mean > 0
     assert performance_table(result, 8).rows[0].cells[1] is None

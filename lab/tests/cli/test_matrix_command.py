@@ -84,12 +84,6 @@ class TestGoingOn:
         assert "Continuing after 16 of 20 policies.\n" in result.stderr
         assert (begun / "matrix.npz").read_bytes() == (small[0] / "matrix.npz").read_bytes()
 
-    def test_fewer_seeds_than_before(self, command, asked, begun, small):
-        command(*asked, "--seeds", 1, "--out", begun)
-        assert len(load_matrix(begun).matrices) == 1
-        command(*asked, "--seeds", 2, "--out", begun)
-        assert (begun / "matrix.npz").read_bytes() == (small[0] / "matrix.npz").read_bytes()
-
     @pytest.mark.slow
     @pytest.mark.parametrize(
         ("number", "jobs", "moment"),

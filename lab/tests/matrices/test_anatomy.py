@@ -181,12 +181,6 @@ def test_parts_of_the_run_variance():
     assert sum(shares) == pytest.approx(1)
 
 
-def test_the_correlation_is_the_mean_over_pairs_of_seeds():
-    rows = np.array([[0.0, 1, 2, 3], [1, 0, 3, 2], [3, 2, 1, 0]])
-    found = described(LINE, np.repeat(rows[:, :, None], 4, axis=2))
-    assert found.run_variance.row_correlation == pytest.approx((0.6 - 1 - 0.6) / 3)
-
-
 def test_one_seed_says_nothing_about_run_variance():
     variance = described(GRID, noise(GRID)).run_variance
     assert variance.common is variance.row is variance.rest is variance.row_correlation is None

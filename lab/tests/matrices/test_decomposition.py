@@ -70,10 +70,3 @@ class TestSobolHoeffding:
                 assert np.mean(grids[i] * grids[j]) == pytest.approx(0.0, abs=1e-6)
         variance = sum(grid.var() for grid in grids)
         assert variance == pytest.approx(matrix.var(), rel=1e-9, abs=1e-9)
-
-    def test_sources_need_not_be_targets(self):
-        parts = SobolHoeffding.of([[1.0, 2.0, 6.0]])
-        assert parts.mean == 3.0
-        assert parts.source_effect.tolist() == [0.0]
-        assert parts.target_effect.tolist() == [-2.0, -1.0, 3.0]
-        assert parts.interaction.tolist() == [[0.0, 0.0, 0.0]]

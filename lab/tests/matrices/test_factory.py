@@ -75,13 +75,6 @@ class TestNumbers:
         assert not np.array_equal(other.returns[0], first)
         assert other.multi_task == {}
 
-    def test_what_is_on_disk_is_what_was_returned(self, reference):
-        loaded, dataset = load_matrix(reference.path), reference.dataset
-        assert np.array_equal(loaded.returns, dataset.returns)  # whole rewards
-        assert np.array_equal(loaded.multi_task[2], dataset.multi_task[2])
-        assert loaded.source_returns == pytest.approx(dataset.source_returns)
-        assert loaded.card == dataset.card
-
     def test_card(self, reference, recipe):
         card = reference.dataset.card
         assert (card["name"], card["seeds"]) == ("matrix", 2)
@@ -96,12 +89,6 @@ class TestNumbers:
 
 
 class TestTheSameHoweverItGoes:
-    @pytest.mark.slow
-    def test_several_processes(self, tmp_path, recipe, reference):
-        content, done = made(tmp_path / "m", recipe, jobs=2)
-        assert content == reference.bytes
-        assert len(done) == 6
-
     @pytest.mark.slow
     @pytest.mark.parametrize(("stage", "number"), [("unit", 3), ("card", 0)])
     def test_killed_and_resumed(self, stage, number, tmp_path, recipe, reference, killed):

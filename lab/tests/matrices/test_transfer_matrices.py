@@ -17,14 +17,6 @@ def numbered(matrices=3, dtype=np.float64):
 
 
 class TestShape:
-    def test_several_matrices(self):
-        matrices = numbered()
-        assert len(matrices) == 3
-        assert matrices.returns.shape == (3, 4, 4)
-        assert matrices[2][1, 3] == 213
-        assert matrices[-1].shape == (4, 4)
-        assert matrices.space is SPACE
-
     @pytest.mark.parametrize("shape", [(4,), (3, 4, 5), (0, 4, 4)])
     def test_wrong_shape(self, shape):
         with pytest.raises(MatrixError, match=r"must have shape \(matrices, 4, 4\)"):
@@ -38,13 +30,6 @@ class TestShape:
 
 
 class TestArithmetic:
-    def test_mean_over_matrices(self):
-        matrices = numbered()
-        expected = [
-            [sum(m[x, y] for m in matrices.returns) / 3 for y in range(4)] for x in range(4)
-        ]
-        np.testing.assert_allclose(matrices.mean(), expected)
-
     def test_all_matrices_are_scaled_together(self):
         normalised = numbered().normalised()
         np.testing.assert_allclose(normalised.returns, numbered().returns / 233.0)

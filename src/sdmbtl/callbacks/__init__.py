@@ -1,8 +1,7 @@
 """Callbacks: displays of a run, trackers, your own."""
 
-from sdmbtl.callbacks.callback_list import one_callback
 from sdmbtl.callbacks.displays import LineDisplay, make_displays
-from sdmbtl.callbacks.event import Callback, Event, Stage
+from sdmbtl.callbacks.event import Callback, Event, Stage, one_callback
 from sdmbtl.callbacks.progress import RunProgress
 from sdmbtl.callbacks.trackers import TensorBoardWriter, make_trackers
 

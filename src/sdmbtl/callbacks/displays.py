@@ -2,19 +2,24 @@
 
 from __future__ import annotations
 
+import json
 import logging
+import math
 import sys
 import threading
+import time
 from collections.abc import Callable
+from contextlib import AbstractContextManager
 from functools import partial
 from importlib.util import find_spec
+from pathlib import Path
 from typing import TYPE_CHECKING, Literal, Self
 
 from sdmbtl.callbacks.event import Callback, Event
-from sdmbtl.callbacks.live_file import LiveFile
 from sdmbtl.callbacks.progress import RunProgress
 from sdmbtl.checks import short_text
 from sdmbtl.errors import StudyError
+from sdmbtl.files import write_atomically
 from sdmbtl.software import in_notebook
 from sdmbtl.wording import printable
 
@@ -25,6 +30,9 @@ logger = logging.getLogger("sdmbtl")
 
 #: Seconds between two lines about the current activity.
 LOG_EVERY = 30.0
+#: File in the directory of a study for a page that another process serves, and the seconds between
+#: two writes about the same stage.
+LIVE_FILE, WRITE_EVERY = "study.live.json", 1.0
 
 
 class LineDisplay:
@@ -56,6 +64,38 @@ class LineDisplay:
             which = "" if event is None else f"policy {event.trial.id}: "
             text = f"    {which}{self._progress.activity()} · {self._progress.pace()}"
             self._write(printable(text))
+
+
+class LiveFile(AbstractContextManager["LiveFile"]):
+    """Writes the progress of a run to a file in the study's folder, which ends with the run."""
+
+    def __init__(self, progress: RunProgress, folder: Path) -> None:
+        self._progress, self._path = progress, folder / LIVE_FILE
+        self._curve: list[tuple[int, float]] = []
+        self._stage, self._due = ("", -1), 0.0
+
+    def __exit__(self, *_: object) -> None:
+        self._path.unlink(missing_ok=True)
+
+    def __call__(self, event: Event) -> None:
+        """Write the state after an event, if that is due."""
+        self._progress.take(event)
+        stage, now = (event.stage, event.trial.id), time.monotonic()
+        if event.stage == "continued" or stage[1] != self._stage[1]:
+            self._curve = []
+        self._curve += [(s, value) for s, value in event.evaluations if math.isfinite(value)]
+        if stage == self._stage and now < self._due:
+            return
+        self._stage, self._due = stage, now + WRITE_EVERY
+        progress = self._progress
+        words = " ".join(progress.current_row().split()[1:-1])
+        state = {
+            "policy": event.trial.id,
+            "share": progress.share_done(),
+            "text": f"Now: {words} · {progress.activity()} · {progress.pace()}",
+            "curve": self._curve,
+        }
+        write_atomically(self._path, json.dumps(state).encode())
 
 
 def make_displays(

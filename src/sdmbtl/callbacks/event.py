@@ -1,13 +1,18 @@
-"""Events of a study, which callbacks are called with."""
+"""Events of a study, and the callbacks that are called with them."""
 
 from __future__ import annotations
 
+import logging
 import math
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import AbstractContextManager, ExitStack, contextmanager
 from dataclasses import dataclass, field
-from typing import Literal
+from functools import partial
+from typing import Any, Literal
 
 from sdmbtl.selectors import Trial
+
+logger = logging.getLogger("sdmbtl")
 
 Stage = Literal[
     "asked",
@@ -62,3 +67,44 @@ class Event:
 
 #: Called with each event. One that is a context manager is entered and left with the run.
 Callback = Callable[[Event], None]
+
+
+@contextmanager
+def one_callback(callbacks: Iterable[Callback]) -> Iterator[Callback]:
+    """Yield a callback that calls each of several; those that are context managers are entered.
+
+    An error of one is logged, the first time as a warning with its traceback, and the run
+    continues: a tracking server that is out of reach must not cost a policy. What is not an
+    `Exception`, such as `KeyboardInterrupt`, ends the run.
+    """
+    each, faulty = list[Any](callbacks), set[int]()
+
+    def tell(event: Event) -> None:
+        for number, callback in enumerate(each):
+            try:
+                callback(event)
+            except Exception:
+                level = logging.DEBUG if number in faulty else logging.WARNING
+                faulty.add(number)
+                logger.log(
+                    level,
+                    "The callback %s failed at the stage %r. The run continues; further errors of "
+                    "it are logged at the level DEBUG.",
+                    getattr(callback, "__qualname__", type(callback).__qualname__),
+                    event.stage,
+                    exc_info=True,
+                )
+
+    with ExitStack() as stack:
+        for callback in each:
+            if isinstance(callback, AbstractContextManager):
+                callback.__enter__()
+                stack.push(partial(_leave, callback))
+        yield tell
+
+
+def _leave(callback: AbstractContextManager[object], *how: object) -> None:
+    try:
+        callback.__exit__(*how)  # type: ignore[arg-type]
+    except Exception:
+        logger.warning("A callback failed at the end of the run.", exc_info=True)

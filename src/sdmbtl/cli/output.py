@@ -162,11 +162,14 @@ def print_lines(*lines: str, hanging: int = 0, console: Console | None = None) -
 
 @contextmanager
 def warnings_as_notes() -> Iterator[None]:
-    """Show warnings of the package as notes, without lines of code, and no others."""
+    """Show warnings for users as notes, each once, without lines of code and colours."""
+    shown: set[str] = set()
 
     def show(message: Warning | str, category: type[Warning], *_: object, **__: object) -> None:
-        if issubclass(category, UserWarning):
-            note(f"Note: {message}")
+        text = re.sub(r"\x1b\[\d+m(WARN: )?", "", str(message))  # some environments warn every step
+        if issubclass(category, UserWarning) and text not in shown:
+            shown.add(text)
+            note(f"Note: {text}")
 
     with warnings.catch_warnings():
         warnings.simplefilter("always", UserWarning)

@@ -5,15 +5,18 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Iterable
+from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
 from sdmbtl.checks import short_text
 from sdmbtl.cli.output import ArgumentError, note
+from sdmbtl.errors import SdmbtlError
 from sdmbtl.foreign import parse_json
 from sdmbtl.wording import shown_context
 
 if TYPE_CHECKING:
     from sdmbtl.contexts import ContextSpace
+    from sdmbtl.portfolio import Portfolio
 
 _SECONDS = {"s": 1, "m": 60, "h": 3600, "d": 86400}
 
@@ -66,13 +69,25 @@ def parse_context(given: Iterable[str]) -> dict[str, Any]:
     return found
 
 
-def complete_context(given: Iterable[str], space: ContextSpace) -> dict[str, Any]:
-    """Return the context of --context; with a note, dimensions left out are in the middle."""
-    parsed, middle = parse_context(given), space.middle()
-    left_out = {name: value for name, value in middle.items() if name not in parsed}
-    if parsed and left_out and parsed.keys() <= middle.keys():
-        note(f"Not given, so in the middle of the space: {shown_context(left_out)}")
-    return match_shown_target({**middle, **parsed}, space)
+def complete_context(given: Iterable[str], found: Portfolio, *, trust: bool) -> dict[str, Any]:
+    """Return the context of --context; a dimension that is left out has its usual value.
+
+    Where that of the environment is not known, or is outside of the space, it is the middle of the
+    space. A note states it.
+    """
+    parsed, space = parse_context(given), found.space
+    usual, where = space.middle(), "in the middle of the space"
+    left_out = usual.keys() - parsed.keys()
+    if left_out and found.family is not None:
+        with suppress(SdmbtlError):
+            defaults = found.make_family("--trust.", trust=trust).defaults
+            own = {name: defaults[name] for name in usual if name in left_out}
+            if {**own, **parsed} in space:
+                usual, where = {**usual, **own}, "at the usual value"
+    if parsed and left_out and parsed.keys() <= usual.keys():
+        shown = {name: value for name, value in usual.items() if name in left_out}
+        note(f"Not given, so {where}: {shown_context(shown)}")
+    return match_shown_target({**usual, **parsed}, space)
 
 
 def match_shown_target(given: dict[str, Any], space: ContextSpace) -> dict[str, Any]:

@@ -45,14 +45,14 @@ def play(
 ) -> None:
     """Film policies in a context, the generalist and the chosen one side by side.
 
-    Dimensions that --context leaves out are in the middle of the space.
+    Dimensions that --context leaves out have their usual values.
     """
     from sdmbtl.contexts.regions import is_whole
     from sdmbtl.plots.animation import film_episode, film_side_by_side, save_animation
 
     with warnings_as_notes():
         found, trust = open_portfolio(path, trust=trust)
-    given = complete_context(context or (), found.space)
+    given = complete_context(context or (), found, trust=trust)
     where = found.space.context(found.space.vector(given))
     if where not in found.space:
         shown = shown_context(where)

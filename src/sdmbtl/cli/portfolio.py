@@ -39,16 +39,16 @@ def portfolio(
     """Show which policy serves which contexts, and export the policies.
 
     With --context, the policy for that context; dimensions that it leaves out
-    are in the middle of the space. Policies that were trained elsewhere can be
-    chosen too, but their files are not here.
+    have their usual values. Policies that were trained elsewhere can be chosen
+    too, but their files are not here.
     """
     with warnings_as_notes():
-        found, _ = open_portfolio(path, trust=trust)
+        found, trust = open_portfolio(path, trust=trust)
     if smallest is not None:
         found = found.smallest(smallest)
     choice = None
     if context:
-        choice = found.choose(complete_context(context, found.space))
+        choice = found.choose(complete_context(context, found, trust=trust))
     if export is not None:
         found.export(export)
     if picture is not None:

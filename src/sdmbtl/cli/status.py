@@ -63,13 +63,12 @@ def _print_policies(path: Path, snapshot: StudySnapshot) -> None:
     for name in ("from", "steps", "return", level_name, "gain"):
         table.add_column(name, justify="right", no_wrap=True)
     for policy in snapshot.rounds:
-        steps = policy.run.steps or policy.trial.steps
         level = level_figure(policy.performance, policy.coverage)
         table.add_row(
             str(policy.trial.id),
             Text(policy.trained_on),
             figure(policy.trial.parent, ""),
-            figure(steps, ","),
+            figure(policy.steps, ","),
             figure(policy.training_return),
             level if policy.trial.status == "finished" else policy.trial.status,
             gain_figure(policy.gain, snapshot.known_span),

@@ -58,7 +58,15 @@ def split_contexts(
     if split in SPLITS:
         beyond = BEYOND * (split == "extrapolation")
         ranges = {name: _widened(space, name, beyond) for name in space.names}
-        return {split: _draw(space, ranges, n or CONTEXTS, seed, outside=beyond > 0)}
+        drawn = _draw(space, ranges, n or CONTEXTS, seed, outside=beyond > 0)
+        if all(_is_listed(dimension) for dimension in space.dimensions.values()):
+            drawn = drawn[[space.find(context) is None for context in drawn]]
+            if not len(drawn):
+                raise ContextError(
+                    "Every dimension is discrete or of one value, so nothing lies between the "
+                    "targets. Evaluate the targets: --split train."
+                )
+        return {split: drawn}
     if not split.endswith(".toml"):
         raise ContextError(
             f"A split is {', '.join(SPLITS)} or the path of a TOML file with [splits.NAME]. Got "

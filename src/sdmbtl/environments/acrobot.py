@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from math import cos, sin
+import math
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import gymnasium
@@ -77,37 +77,48 @@ class PhysicalAcrobot(AcrobotEnv):
         # Under Gymnasium's names, for its step and its drawing.
         self.LINK_LENGTH_1, self.LINK_LENGTH_2 = context["link_length_1"], context["link_length_2"]
         self.LINK_MASS_1, self.LINK_MASS_2 = context["link_mass_1"], context["link_mass_2"]
-        self.LINK_COM_POS_1, self.LINK_COM_POS_2 = self.LINK_LENGTH_1 / 2, self.LINK_LENGTH_2 / 2
         self.AVAIL_TORQUE = [-torque, 0.0, torque]
 
     def _terminal(self) -> bool:
         """Return True if the tip is higher than half the reach above the pivot."""
         state: Any = self.state
         theta1, theta2 = state[0], state[1]
-        height = -self.LINK_LENGTH_1 * cos(theta1) - self.LINK_LENGTH_2 * cos(theta1 + theta2)
+        height = -self.LINK_LENGTH_1 * math.cos(theta1)
+        height -= self.LINK_LENGTH_2 * math.cos(theta1 + theta2)
         return bool(height > (self.LINK_LENGTH_1 + self.LINK_LENGTH_2) / 2)
 
     def _dsdt(self, s_augmented: NDArray[Any]) -> tuple[float, float, float, float, float]:
-        """Return the time derivative of (theta1, theta2, speed1, speed2, torque).
+        """Return the time derivative of (theta1, theta2, speed1, speed2, torque)."""
+        *state, torque = (float(value) for value in s_augmented)
+        links = (self.LINK_LENGTH_1, self.LINK_LENGTH_2, self.LINK_MASS_1, self.LINK_MASS_2)
+        return (*move_links(state, torque, (*links, self.gravity), math), 0.0)
 
-        The equations of motion of two links on a pivot, M(q) q̈ + c(q, q̇) + w(q) = (0, torque).
-        """
-        theta1, theta2, speed1, speed2, torque = (float(v) for v in s_augmented)
-        m1, m2 = self.LINK_MASS_1, self.LINK_MASS_2
-        l1, l2 = self.LINK_LENGTH_1, self.LINK_LENGTH_2
-        c1, c2 = self.LINK_COM_POS_1, self.LINK_COM_POS_2
-        inertia1, inertia2 = m1 * l1**2, m2 * l2**2
-        coupling = m2 * l1 * c2
-        # Mass matrix.
-        own2 = m2 * c2**2 + inertia2
-        cross = own2 + coupling * cos(theta2)
-        own1 = m1 * c1**2 + inertia1 + m2 * l1**2 + own2 + 2 * coupling * cos(theta2)
-        # Centrifugal and Coriolis forces, and the weight.
-        weight2 = m2 * c2 * self.gravity * sin(theta1 + theta2)
-        weight1 = (m1 * c1 + m2 * l1) * self.gravity * sin(theta1) + weight2
-        force1 = weight1 - coupling * (speed2 + 2 * speed1) * speed2 * sin(theta2)
-        force2 = weight2 + coupling * speed1**2 * sin(theta2)
-        # Solve for the accelerations, eliminating the first.
-        acceleration2 = (torque - force2 + cross / own1 * force1) / (own2 - cross**2 / own1)
-        acceleration1 = -(cross * acceleration2 + force1) / own1
-        return speed1, speed2, acceleration1, acceleration2, 0.0
+
+def move_links(state: Any, torque: Any, links: Sequence[Any], xp: Any) -> tuple[Any, Any, Any, Any]:
+    """Return the time derivative of two angles and their velocities, with `xp`'s cos and sin.
+
+    The equations of motion of two rods on a pivot, M(q) q̈ + c(q, q̇) + w(q) = (0, torque), for
+    `links` of two lengths, two masses and gravity.
+    """
+    length_1, length_2, mass_1, mass_2, gravity = links
+    angle_1, angle_2, spin_1, spin_2 = state
+    centre_1, centre_2 = length_1 / 2, length_2 / 2
+    inertia_1, inertia_2 = mass_1 * length_1**2, mass_2 * length_2**2
+    cos_2, sin_2 = xp.cos(angle_2), xp.sin(angle_2)
+    coupling = mass_2 * length_1 * centre_2
+    d1 = (
+        mass_1 * centre_1**2
+        + mass_2 * (length_1**2 + centre_2**2)
+        + 2 * coupling * cos_2
+        + inertia_1
+        + inertia_2
+    )
+    d2 = mass_2 * centre_2**2 + coupling * cos_2 + inertia_2
+    weight_2 = mass_2 * centre_2 * gravity * xp.sin(angle_1 + angle_2)
+    weight_1 = (mass_1 * centre_1 + mass_2 * length_1) * gravity * xp.sin(angle_1)
+    phi_1 = -coupling * sin_2 * (spin_2**2 + 2 * spin_2 * spin_1) + weight_1 + weight_2
+    change_2 = (torque + d2 / d1 * phi_1 - coupling * spin_1**2 * sin_2 - weight_2) / (
+        mass_2 * centre_2**2 + inertia_2 - d2**2 / d1
+    )
+    change_1 = -(d2 * change_2 + phi_1) / d1
+    return spin_1, spin_2, change_1, change_2

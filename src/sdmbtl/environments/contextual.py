@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING, Any
 import gymnasium
 import numpy as np
 from gymnasium import spaces
-from numpy.typing import NDArray
 
 from sdmbtl.contexts import ContextSpace
 from sdmbtl.contexts.observation import append_context
@@ -74,7 +73,6 @@ class ContextualEnv(gymnasium.Env[Any, Any]):
             self._observed = family.space() if observe_context is True else observe_context
             family.full_context(self._observed.middle())  # refuses dimensions that it has not
             self.observation_space = self._extended_space(self._observed.n_units)
-        self._units = self._units_of(self._context)
 
     @property
     def context(self) -> dict[str, float]:
@@ -100,7 +98,7 @@ class ContextualEnv(gymnasium.Env[Any, Any]):
         context = self._context if context is None else self.family.full_context(context)
         use = self.family.use_of(self._env)
         if use == "space":
-            self._context, self._units = context, self._units_of(context)
+            self._context = context
             passed_on["context"] = self.context
         elif context != self._context or (use == "episode" and not self._is_new):
             self._put(context)
@@ -108,14 +106,20 @@ class ContextualEnv(gymnasium.Env[Any, Any]):
             seed = int(self.np_random.integers(SEEDS))
         self._is_new = False
         observation, info = self._env.reset(seed=seed, options=passed_on or None)
-        return self._extended(observation), {**info, "context": self.context}
+        if self._observed is not None:
+            seen = [self._context[name] for name in self._observed.names]
+            self._units = self._observed.to_unit(self._observed.vector(seen))
+            observation = self._extended(observation)
+        return observation, {**info, "context": self.context}
 
     def step(self, action: Any) -> tuple[Any, float, bool, bool, dict[str, Any]]:
         """Take one step in the context in force."""
         observation, reward, terminated, truncated, info = self._env.step(action)
         info = {**info, "context": self._context.copy()}
+        if self._observed is not None:
+            observation = self._extended(observation)
         # Some of Gymnasium's rewards are NumPy's float32, which is not a float to trainers.
-        return self._extended(observation), float(reward), terminated, truncated, info
+        return observation, float(reward), terminated, truncated, info
 
     def render(self) -> Any:
         """Draw the environment in force."""
@@ -127,7 +131,6 @@ class ContextualEnv(gymnasium.Env[Any, Any]):
 
     def _put(self, context: dict[str, float]) -> None:
         """Put a new environment of a context in place; nothing changes if that fails."""
-        units = self._units_of(context)
         env = self.family.build(dict(context), self._asked_mode)
         for kind in ("observation_space", "action_space"):
             before, after = getattr(self._env, kind), getattr(env, kind)
@@ -138,17 +141,9 @@ class ContextualEnv(gymnasium.Env[Any, Any]):
                     f"{before} and {after}, the latter for {context}."
                 )
         close_quietly(self._env)
-        self._env, self._context, self._units, self._is_new = env, context, units, True
+        self._env, self._context, self._is_new = env, context, True
 
     # -- the context in the observation --------------------------------------------------
-
-    def _units_of(self, context: Mapping[str, float]) -> NDArray[np.floating[Any]]:
-        """Return (U,) unit coordinates of a context in the observed space, (0,) without one."""
-        if self._observed is None:
-            return np.zeros(0)
-        seen = [context[name] for name in self._observed.names]
-        units = self._observed.to_unit(self._observed.vector(seen))
-        return units.astype(self.observation_space.dtype)
 
     def _extended_space(self, n_coordinates: int) -> spaces.Box:
         """Return the observation space with coordinates of the context at its end."""
@@ -166,8 +161,6 @@ class ContextualEnv(gymnasium.Env[Any, Any]):
         )
 
     def _extended(self, observation: Any) -> Any:
-        if self._observed is None:
-            return observation
         if self._flatten is not None:
             observation = self._flatten(observation)
         observation = np.asarray(observation, self.observation_space.dtype)

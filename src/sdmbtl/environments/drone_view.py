@@ -61,9 +61,7 @@ def draw_drone(state: NDArray[np.float64], context: Mapping[str, float]) -> NDAr
         pen.line(list(points), colour, max(1, round(width * scale)), joint="curve")
 
     def disc(centre: Point, radius: float, colour: tuple[int, int, int]) -> None:
-        at_x, at_y = centre
-        edge = radius * scale
-        pen.ellipse((at_x - edge, at_y - edge, at_x + edge, at_y + edge), colour)
+        pen.circle(centre, radius * scale, colour)
 
     for metre in np.arange(-ARENA + 1, ARENA):
         line([pixel((metre, -ARENA)), pixel((metre, ARENA))], GRID, 0.015)

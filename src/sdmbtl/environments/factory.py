@@ -9,7 +9,6 @@ from functools import cache
 from typing import TYPE_CHECKING, Any, get_args
 
 import gymnasium
-import numpy as np
 
 from sdmbtl.by_name import import_by_name
 from sdmbtl.checks import known_name, short_text
@@ -87,7 +86,7 @@ class FactoryFamily(EnvironmentFamily):
             self.defaults = self._functions.defaults
         else:
             contexts, _ = read_space(space)
-            self.defaults = contexts.context(contexts.snap(np.full(contexts.n_units, 0.5)))
+            self.defaults = contexts.middle()
         super().__init__(space=space, return_range=return_range)
 
     def build(self, context: dict[str, float], render_mode: str | None) -> gymnasium.Env[Any, Any]:

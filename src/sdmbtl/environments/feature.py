@@ -96,10 +96,9 @@ class AttributePath:
 
 @dataclass(frozen=True)
 class Feature:
-    """An argument of the constructor, or an attribute, and the values that it takes.
+    """An argument of the constructor, or the path of an attribute, and the values that it takes.
 
     Attributes:
-        place: The name of the argument, or the path of the attribute.
         before: Its usual value.
         factor: True if values of the dimension are multiplied with the usual one.
         annotation: The type of an argument, as the constructor has it.

@@ -15,22 +15,6 @@ from sdmbtl.environments.registered import (
     update_constants_of_mujoco,
 )
 
-#: Settings that RL Baselines3 Zoo has for PPO on Hopper as well as on HalfCheetah.
-ZOO: Mapping[str, Any] = {
-    "total_timesteps": 1_000_000,
-    "num_envs": 1,
-    "norm_obs": True,
-    "norm_reward": True,
-    "eval_every": 50_000,
-    "num_steps": 512,
-    "policy_kwargs": {
-        "log_std_init": -2,
-        "ortho_init": False,
-        "activation_fn": "torch.nn.ReLU",
-        "net_arch": {"pi": [256, 256], "vf": [256, 256]},
-    },
-}
-
 
 class MujocoFamily(EnvironmentFamily):
     """A robot of Gymnasium's that MuJoCo simulates.
@@ -85,20 +69,6 @@ class Hopper(MujocoFamily):
 
     name = "Hopper"
     registered = "Hopper-v5"
-    training: Mapping[str, Mapping[str, Any]] = {
-        "sb3": {
-            **ZOO,
-            "minibatch_size": 32,
-            "update_epochs": 5,
-            "gamma": 0.999,
-            "gae_lambda": 0.99,
-            "learning_rate": 9.80828e-05,
-            "clip_coef": 0.2,
-            "ent_coef": 0.00229519,
-            "vf_coef": 0.835671,
-            "max_grad_norm": 0.7,
-        },
-    }
 
 
 class HalfCheetah(MujocoFamily):
@@ -109,20 +79,6 @@ class HalfCheetah(MujocoFamily):
 
     name = "HalfCheetah"
     registered = "HalfCheetah-v5"
-    training: Mapping[str, Mapping[str, Any]] = {
-        "sb3": {
-            **ZOO,
-            "minibatch_size": 64,
-            "update_epochs": 20,
-            "gamma": 0.98,
-            "gae_lambda": 0.92,
-            "learning_rate": 2.0633e-05,
-            "clip_coef": 0.1,
-            "ent_coef": 0.000401762,
-            "vf_coef": 0.58096,
-            "max_grad_norm": 0.8,
-        },
-    }
 
 
 class Ant(MujocoFamily):

@@ -82,14 +82,10 @@ def load_creator(spec: EnvSpec) -> Callable[..., Any]:
 def make_registered(
     spec: EnvSpec, render_mode: str | None, arguments: Mapping[str, Any]
 ) -> gymnasium.Env[Any, Any]:
-    """Make a registered environment, with its time limit.
+    """Make a registered environment, with its time limit; a `FamilyError` if a package is missing.
 
-    MuJoCo's warnings about old attributes of a model are dropped: they would be printed, and
-    written to a file in the current directory, for every environment that is made. The models are
-    Gymnasium's, so there is nothing that a user could do.
-
-    Raises:
-        FamilyError: If a package is missing.
+    MuJoCo's warnings about old attributes of Gymnasium's own models are dropped: they would be
+    printed, and written to a file in the current directory, for every environment that is made.
     """
     load_creator(spec)
     given = dict(arguments)

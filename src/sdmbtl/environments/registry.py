@@ -97,9 +97,12 @@ def make_family(
             )
         if is_registered:
             return GymnasiumFamily(name, space, **options)
-        _check_options(name, FactoryFamily, options)
+        known_options(name, options, ("return_range", "built_for"), error=FamilyError)
         return FactoryFamily(name, space, **options)
-    known_name = _known_name(name)
+    # Names are known without case, hyphens and underscores; no plug-in is imported to compare.
+    plain = str.maketrans("", "", "-_")
+    own_names = {own.lower().translate(plain): own for own in (*plugins.installed(GROUP), *OWN)}
+    known_name = own_names.get(name.lower().translate(plain))
     if known_name is None:
         names = (*OWN, *plugins.installed(GROUP))
         hint = did_you_mean(name, names)
@@ -112,7 +115,10 @@ def make_family(
     factory = OWN.get(known_name) or plugins.load(GROUP, known_name)
     if factory is None:
         raise FamilyError(f"The family {known_name!r} is of a plug-in that cannot be loaded.")
-    _check_options(known_name, factory, options)
+    parameters = inspect.signature(factory).parameters
+    if all(p.kind is not inspect.Parameter.VAR_KEYWORD for p in parameters.values()):
+        named = [p for p in parameters if p != "space"]
+        known_options(known_name, options, named, error=FamilyError)
     return factory(**options) if space is None else factory(space=space, **options)
 
 
@@ -190,18 +196,3 @@ def code_of_family(family: Mapping[str, Any]) -> list[str]:
         if isinstance(path, str) and not path.isidentifier():
             found.append(f"the attribute {path!r} of {name!r}")
     return found
-
-
-def _check_options(name: str, factory: FamilyFactory, options: Mapping[str, Any]) -> None:
-    parameters = inspect.signature(factory).parameters
-    if all(p.kind is not inspect.Parameter.VAR_KEYWORD for p in parameters.values()):
-        known = [p for p in parameters if p not in ("space", "factory")]
-        known_options(name, options, known, error=FamilyError)
-
-
-def _known_name(given: str) -> str | None:
-    """Find the name of a family without case, hyphens and underscores; no plug-in is imported."""
-    plain = str.maketrans("", "", "-_")
-    names = (*plugins.installed(GROUP), *OWN)
-    known = {name.lower().translate(plain): name for name in names}
-    return known.get(given.lower().translate(plain))

@@ -1,8 +1,7 @@
 """Executors: training and evaluation in this process, in others, on Ray or SLURM."""
 
-from sdmbtl.execution.base import EXECUTORS, Executor, make_executor, report
+from sdmbtl.execution.base import EXECUTORS, Executor, SerialExecutor, make_executor, report
 from sdmbtl.execution.process_executor import ProcessExecutor
-from sdmbtl.execution.serial_executor import SerialExecutor
 
 __all__ = [
     "EXECUTORS",

@@ -120,8 +120,22 @@ class DistilledPolicy(Policy):
         if memory is None:
             self.observation_size = head.observation_size - self.state_size
         else:
-            _check_memory(memory, head)
-            self.observation_size = len(memory.shift) - self.code.size
+            inputs, size = len(memory.shift), memory.size
+            wanted = [
+                (inputs,),
+                (inputs,),
+                (inputs, 3 * size),
+                (size, 3 * size),
+                (3 * size,),
+                (size,),
+            ]
+            found = [weights.shape for weights in memory]
+            if found != wanted or head.observation_size != size:
+                raise PolicyError(
+                    f"A memory of {size} hidden numbers has weights of shapes {wanted}, and the "
+                    f"layer after it takes {size}. Got {found} and {head.observation_size}."
+                )
+            self.observation_size = inputs - self.code.size
         sized = self.observation_size if self._flatten is None else self._flatten.size
         fits = sized <= self.observation_size if sees_context else sized == self.observation_size
         if not fits or self.observation_size < 0:
@@ -189,6 +203,25 @@ class DistilledPolicy(Policy):
         action = self.head.act(hidden)
         return action, np.concatenate((hidden, self.code(action)), axis=-1)
 
+    def predict(
+        self,
+        observation: ArrayLike,
+        state: ArrayLike | None = None,
+        episode_start: ArrayLike | None = None,
+        deterministic: bool = True,  # noqa: ARG002 (it always is)
+    ) -> Any:
+        """Act as policies of stable-baselines3 do, such as in its `evaluate_policy`.
+
+        Args:
+            observation: As for `act`.
+            state: As for `act`.
+            episode_start: (n,) True where an episode begins, and with it a new memory.
+            deterministic: Ignored.
+        """
+        if self.memory is not None and state is not None and episode_start is not None:
+            state = np.where(np.asarray(episode_start)[..., None], self.start(), state)
+        return self.act(observation, state)
+
     def flatten(self, observation: Any) -> Array:
         """Turn a plain observation, or a batch, into vectors to which the context is appended."""
         if self._flatten is not None:
@@ -252,28 +285,4 @@ class DistilledPolicy(Policy):
             memory=memory,
             observation_space=None if observed is None else space_from_json(observed),
             sees_context=description.get("sees_context", False),
-        )
-
-
-def _check_memory(memory: GatedUnit, head: MlpPolicy) -> None:
-    """Refuse weights whose shapes do not fit together."""
-    inputs, size = memory.shift.size, memory.size
-    wanted = {
-        "shift": (inputs,),
-        "scale": (inputs,),
-        "inputs": (inputs, 3 * size),
-        "hidden": (size, 3 * size),
-        "bias": (3 * size,),
-        "candidate_bias": (size,),
-    }
-    for name, shape in wanted.items():
-        if getattr(memory, name).shape != shape:
-            raise PolicyError(
-                f"{name!r} of the memory must have shape {shape}. "
-                f"Got {getattr(memory, name).shape} instead."
-            )
-    if head.observation_size != size:
-        raise PolicyError(
-            f"The memory has {size} hidden numbers, and the layer after it takes "
-            f"{head.observation_size}."
         )

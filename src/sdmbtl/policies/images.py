@@ -26,11 +26,7 @@ CONVOLUTIONS = {
 class ImageShape:
     """Shape of the image that the first entries of an observation are, after it was flattened.
 
-    Attributes:
-        height: Rows.
-        width: Columns.
-        channels: Numbers at each place: colours, stacked frames or categories.
-        channels_first: True if the channels come before rows and columns.
+    The channels are colours, stacked frames or categories.
     """
 
     height: int

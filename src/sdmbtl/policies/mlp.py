@@ -43,10 +43,8 @@ class MlpPolicy(Policy):
         limit: Largest size of an entry that the first layer sees; None for any.
         critic: For each layer of the critic its matrix and vector, for further training; none if
             it is not known.
-        observations_seen: Number of observations in the statistics of shift and scale; None if it
-            is not known.
-        return_statistics: Statistics by which rewards were scaled in training; None if they were
-            not.
+        observations_seen: Number of observations in the statistics of shift and scale, if known.
+        return_statistics: Statistics by which rewards were scaled in training, if they were.
         observation_space: Space of observations that are not vectors of floats: they are
             flattened, without the context if that is seen.
         action_space: Space of actions that are neither numbers from 0, nor vectors with the same
@@ -86,7 +84,19 @@ class MlpPolicy(Policy):
         self.return_statistics = return_statistics
         self.observation_space, self.action_space = observation_space, action_space
         self.sees_context, self.image = bool(sees_context), image
-        outputs = self._check_shapes()
+        if self.shift.ndim != 1 or self.scale.shape != self.shift.shape:
+            raise PolicyError(
+                "'shift' and 'scale' must be one number each for each entry of an observation. "
+                f"Got shapes {self.shift.shape} and {self.scale.shape} instead."
+            )
+        if not self.weights or len(self.weights) != len(self.biases):
+            raise PolicyError(
+                "A policy needs one or more layers, each with weights and biases. Got "
+                f"{len(self.weights)} weights and {len(self.biases)} biases instead."
+            )
+        layers = {"critic": self.critic, "actor": [*zip(self.weights, self.biases, strict=True)]}
+        for what, each in layers.items():
+            outputs = _count_outputs(what, each, self.observation_size, image)
         self._flat: Callable[[Any], NDArray[np.float32]] = _as_floats
         self._actions: Callable[[NDArray[np.float32]], Any] = self._plain_actions
         if observation_space is not None or action_space is not None:
@@ -106,22 +116,6 @@ class MlpPolicy(Policy):
                     f"The spaces have {sizes[0]} observed numbers and {sizes[1]} outputs, and the "
                     f"network is made for {self.observation_size} and {outputs}."
                 )
-
-    def _check_shapes(self) -> int:
-        """Check that each layer takes what the one before gives; the number of outputs."""
-        if self.shift.ndim != 1 or self.scale.shape != self.shift.shape:
-            raise PolicyError(
-                "'shift' and 'scale' must be one number each for each entry of an observation. "
-                f"Got shapes {self.shift.shape} and {self.scale.shape} instead."
-            )
-        if not self.weights or len(self.weights) != len(self.biases):
-            raise PolicyError(
-                "A policy needs one or more layers, each with weights and biases. Got "
-                f"{len(self.weights)} weights and {len(self.biases)} biases instead."
-            )
-        _count_outputs("critic", self.critic, self.observation_size, self.image)
-        actor = list(zip(self.weights, self.biases, strict=True))
-        return _count_outputs("actor", actor, self.observation_size, self.image)
 
     @property
     def observation_size(self) -> int:

@@ -22,7 +22,7 @@ from sdmbtl.policies import Policy
 from sdmbtl.portfolio import storage
 from sdmbtl.portfolio.identification import Identification, nearness
 from sdmbtl.portfolio.member import Actor, ContextPolicy, Member, checked_member
-from sdmbtl.selectors.choice import tie_margin
+from sdmbtl.selectors.acquisition import tie_margin
 from sdmbtl.transfer import ReturnModel, mean_of, mean_over_episodes, share_of_range
 from sdmbtl.trust import refuse_untrusted
 from sdmbtl.wording import counted, coverage_text, html_lines

@@ -137,6 +137,7 @@ def _explanation(data: Mapping[str, Any]) -> str:
 
 def _policy_row(policy: Mapping[str, Any]) -> str:
     start = "from scratch" if policy["parent"] is None else f"from policy {policy['parent']}"
+    start = "not trained here" if policy["steps"] == 0 else start
     steps = f", {policy['steps']:,} steps" if policy["steps"] else ""
     remarks = "".join(f'<p class="remark">{escape(text)}</p>' for text in policy["remarks"])
     finished = policy["status"] == "finished"

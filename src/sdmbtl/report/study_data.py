@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from sdmbtl.callbacks.live_file import LIVE_FILE
+from sdmbtl.callbacks.displays import LIVE_FILE
 from sdmbtl.contexts import ContextSpace, Dimension, Levels
 from sdmbtl.contexts.regions import unit_box
 from sdmbtl.files import unsafe_path_reason
@@ -179,7 +179,7 @@ def _policy(policy: PolicySnapshot, space: ContextSpace, snapshot: StudySnapshot
         "kind": policy.kind,
         "box": np.column_stack([lows, highs]).round(6),
         "parent": trial.parent,
-        "steps": policy.run.steps or trial.steps,
+        "steps": policy.steps,
         "reason": trial.reason,
         "expected_gain": trial.expected_gain,
         "gain": policy.gain,

@@ -1,7 +1,7 @@
 """Selectors: which context to train on next, by ask and tell."""
 
+from sdmbtl.selectors.acquisition import best_target
 from sdmbtl.selectors.base import Selector
-from sdmbtl.selectors.choice import best_target
 from sdmbtl.selectors.generalist_first_selector import GeneralistFirstSelector
 from sdmbtl.selectors.gp_selector import GPSelector
 from sdmbtl.selectors.history import History

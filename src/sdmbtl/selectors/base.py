@@ -279,11 +279,8 @@ class Selector(ABC):
     def remaining_gain(self, policies: int = 3) -> float | None:
         """Forecast how much the mean best return will rise by some more policies.
 
-        Args:
-            policies: Number of further policies, pending ones not counted.
-
-        Returns:
-            The rise; None if this selector does not estimate it, or knows too little yet.
+        Pending policies are not counted. None if this selector does not estimate it, or knows too
+        little yet.
         """
         del policies
         return None

@@ -99,19 +99,13 @@ def negative_log_likelihood(
     return float(likelihood), gradient
 
 
-def penalty(log_parameters: NDArray[np.float64]) -> tuple[float, NDArray[np.float64]]:
-    """Negative logarithm of the prior (without its constant) and its gradient."""
-    away = (log_parameters - PRIOR_MEAN) / PRIOR_WIDTH
-    return 0.5 * float(away @ away), away / PRIOR_WIDTH
-
-
 def _fit(squares: NDArray[np.float64], values: NDArray[np.float64]) -> NDArray[np.float64]:
     """(3,) log hyperparameters: the posterior's mode, as found from the prior's mean."""
 
     def objective(log_parameters: NDArray[np.float64]) -> tuple[float, NDArray[np.float64]]:
         misfit, slope = negative_log_likelihood(log_parameters, squares, values)
-        cost, away = penalty(log_parameters)
-        return misfit + cost, slope + away
+        away = (log_parameters - PRIOR_MEAN) / PRIOR_WIDTH
+        return misfit + 0.5 * float(away @ away), slope + away / PRIOR_WIDTH
 
     result = scipy.optimize.minimize(
         objective, PRIOR_MEAN, jac=True, method="L-BFGS-B", bounds=BOUNDS, options={"maxiter": 50}

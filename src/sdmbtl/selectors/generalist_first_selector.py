@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import Any, ClassVar, Literal
+from typing import Any, ClassVar, Literal, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -12,9 +11,8 @@ from sdmbtl.checks import check_bool, check_float, check_int, known_name
 from sdmbtl.contexts import USUAL_SAMPLING, ContextSpace, Source
 from sdmbtl.contexts.weights import weighted_mean
 from sdmbtl.errors import ExhaustedError, SelectorError
-from sdmbtl.selectors.acquisition import where_gained
+from sdmbtl.selectors.acquisition import tie_margin, where_gained
 from sdmbtl.selectors.base import SamplingLike, Selector
-from sdmbtl.selectors.choice import tie_margin
 from sdmbtl.selectors.history import History
 from sdmbtl.selectors.models.region_model import RegionModel, RegionRun
 from sdmbtl.selectors.trial import Proposal, Trial
@@ -27,15 +25,10 @@ SeesContext = Literal["never", "always", "both"]
 PAIRS, LEAST_CENTERS = 1_000_000, 64
 
 
-@dataclass(frozen=True)
-class _Candidate:
-    """A source that may be trained next.
+class _Candidate(NamedTuple):
+    """A source, the (N,) rises of the best returns it should bring, and that of the objective.
 
-    Attributes:
-        source: The source.
-        improvement: (N,) expected rise of the best return on each target.
-        share: Share of what is missing that it is expected to remove, and its standard deviation.
-        gain: Expected rise of the linearised objective.
+    `share` is the expected share of what is missing that it removes, and its standard deviation.
     """
 
     source: Source
@@ -85,10 +78,7 @@ class GeneralistFirstSelector(Selector):
         super().__init__(space, seed=seed, sampling=sampling)
         width = check_float("width", width, low=0.0, error=SelectorError)
         if width >= 1:
-            raise SelectorError(
-                "'width' is a share of each dimension's range: 0 (points) or more, below 1 (the "
-                f"whole space, which the generalist is for). Got {width!r} instead."
-            )
+            raise SelectorError(f"'width' is from 0 (points) to below 1. Got {width!r} instead.")
         if steps is not None:
             steps = check_int("steps", steps, low=1, error=SelectorError)
         known_name("sees_context", sees_context, ("never", "always", "both"), error=SelectorError)
@@ -96,27 +86,31 @@ class GeneralistFirstSelector(Selector):
         #: Steps of every run.
         self._run_steps = None if steps is None else -(-steps // 2)
         self.objective = Objective.of(objective)
-        self.reported_parents = check_bool(
-            "reported_parents", reported_parents, error=SelectorError
-        )
+        check_bool("reported_parents", reported_parents, error=SelectorError)
+        self.reported_parents = reported_parents
         self.model = RegionModel(width=width)
 
     def settings(self) -> dict[str, Any]:
         """Every setting that changes the choices."""
         names = ("width", "steps", "sees_context", "reported_parents")
         settings = {name: getattr(self, name) for name in names}
-        return settings | (
-            {} if self.objective == Objective() else {"objective": str(self.objective)}
-        )
+        objective = {} if self.objective == Objective() else {"objective": str(self.objective)}
+        return settings | objective
 
     # -- choosing ------------------------------------------------------------------------------
 
     def propose(self, history: History) -> Proposal:
         """Choose the run with the largest expected gain, after the first generalists."""
-        opening = self._open(history)
-        if opening is not None:
-            return opening
-        if not self._parents(history):
+        taken = [t for t in history.trials if t.is_taken and self._is_whole(t)]
+        if not taken:
+            source = self.space.whole(None, self._run_steps, self.sees_context == "always")
+            return Proposal(source, "generalist", "One policy for the whole space comes first.")
+        parents = self._parents(history)
+        blind = [t for t in parents if self._is_whole(t)]
+        if self.sees_context == "both" and blind and not any(t.source.sees_context for t in taken):
+            source = self.space.whole(blind[0].id, self._run_steps, sees_context=True)
+            return Proposal(source, "generalist", "It continues and sees its context from now on.")
+        if not parents:
             return self._spread_out(history)
         best = self._expected_best(history)
         chosen = self._largest_gain(history, best)
@@ -129,18 +123,6 @@ class GeneralistFirstSelector(Selector):
             model="regions",
             numbers={"expected_gain": gain},
         )
-
-    def _open(self, history: History) -> Proposal | None:
-        """Propose the first policy; then, if both kinds compete, its continuation that sees."""
-        taken = [t for t in history.trials if t.is_taken and self._is_whole(t)]
-        if not taken:
-            source = self.space.whole(None, self._run_steps, self.sees_context == "always")
-            return Proposal(source, "generalist", "One policy for the whole space comes first.")
-        blind = [t for t in self._parents(history) if self._is_whole(t)]
-        if self.sees_context != "both" or any(t.source.sees_context for t in taken) or not blind:
-            return None
-        source = self.space.whole(blind[0].id, self._run_steps, sees_context=True)
-        return Proposal(source, "generalist", "It continues and sees its context from now on.")
 
     def _largest_gain(self, history: History, best: NDArray[np.float64]) -> _Candidate:
         """Return the candidate with the largest expected gain."""
@@ -177,9 +159,10 @@ class GeneralistFirstSelector(Selector):
 
     def _best_specialist(self, history: History, best: NDArray[np.float64]) -> _Candidate | None:
         """Return the specialist with the largest expected gain; None if all are taken."""
-        parents = self._parents(history)
-        centers = self._centers(history)
-        units = history.space.unit_targets
+        parents, units = self._parents(history), history.space.unit_targets
+        centers, count = np.arange(len(units)), max(LEAST_CENTERS, PAIRS // len(units))
+        if count < len(units):  # some of very many
+            centers = np.sort(history.rng("centers").choice(len(units), count, replace=False))
         shape = self.model.shape(units[centers], units)
         missing = np.maximum(float(history.expected_returns.max()) - best, 0.0)
         shares, variances = self.model.shares(units[centers], list(self._runs(history).values()))
@@ -212,14 +195,6 @@ class GeneralistFirstSelector(Selector):
     def _worth(self, history: History, best: NDArray[np.float64]) -> NDArray[np.float64] | None:
         """(N,) worth of a higher return on each target for the objective; None if all are alike."""
         return self.objective.weights(best, history.space.weights, history.range_so_far)
-
-    def _centers(self, history: History) -> NDArray[np.intp]:
-        """(m,) targets to compare as centres: all, or some of very many."""
-        targets = len(history.space)
-        count = max(LEAST_CENTERS, PAIRS // targets)
-        if count >= targets:
-            return np.arange(targets)
-        return np.sort(history.rng("centers").choice(targets, count, replace=False))
 
     def _spread_out(self, history: History) -> Proposal:
         """Propose a region far from the others, from scratch: nothing is known yet."""
@@ -262,7 +237,7 @@ class GeneralistFirstSelector(Selector):
     def _runs(self, history: History) -> dict[int, RegionRun]:
         """By id: the runs that started from another policy, with the share they removed."""
         returns = history.expected_returns
-        finished = [t for t in history.trials if t.row is not None]
+        finished = history.finished
         ceiling, runs = float(returns.max()), {}
         best = np.full(returns.shape[1], -np.inf)
         for number, trial in enumerate(finished):
@@ -305,11 +280,7 @@ class GeneralistFirstSelector(Selector):
 
     def _parents(self, history: History) -> list[Trial]:
         """Finished trials whose policies can be the start of others."""
-        return [
-            trial
-            for trial in history.trials
-            if trial.row is not None and (self.reported_parents or trial.has_policy)
-        ]
+        return [t for t in history.finished if self.reported_parents or t.has_policy]
 
     def remaining_gain(self, policies: int = 3) -> float | None:
         """Forecast the rise of the mean best return by more policies; None before the third row."""

@@ -10,9 +10,13 @@ from numpy.typing import NDArray
 from sdmbtl.checks import known_name
 from sdmbtl.contexts import USUAL_SAMPLING, ContextSpace
 from sdmbtl.errors import SelectorError
-from sdmbtl.selectors.acquisition import expected_improvement, mean_improvement
+from sdmbtl.selectors.acquisition import (
+    best_source,
+    best_target,
+    expected_improvement,
+    mean_improvement,
+)
 from sdmbtl.selectors.base import SamplingLike, Selector
-from sdmbtl.selectors.choice import SourceChoice, best_target, refine_choice
 from sdmbtl.selectors.gaussian_process import GaussianProcess
 from sdmbtl.selectors.history import History
 from sdmbtl.selectors.trial import Proposal
@@ -94,29 +98,21 @@ class GPSelector(Selector):
             best = self._best_so_far(history, gap, level)
             return self._lowest_target(best, history, "there are too few rows for a model yet")
         process = GaussianProcess(rows.unit_sources[known], rows.source_returns[known])
-        mean, deviation = process.predict(history.space.unit_targets)
+        space, scale = history.space, np.sqrt(np.log(history.round))  # of the deviations
+        mean, deviation = process.predict(space.unit_targets)
         best = self._best_so_far(history, gap, mean)
-        beta = np.log(history.round)
-        upper_bound = mean + np.sqrt(beta) * deviation
-        space = history.space
-        gains = mean_improvement(gap.advantages(upper_bound, best), len(space), space.weights)
-        index = best_target(gains, history.free_targets(), history.space.tie_rank)
-        if gains[index] <= 0:
-            return self._lowest_target(best, history, "the model predicts no gain anywhere")
-        choice = SourceChoice(
-            history.space.source(index), history.space.unit_targets[index], float(gains[index])
-        )
-        there, spread = float(mean[index]), float(deviation[index])
 
         def gains_of(units: NDArray[np.float64]) -> NDArray[np.float64]:
             mean, deviation = process.predict(units)
-            bounds = mean + np.sqrt(beta) * deviation
-            return mean_improvement(gap.advantages(bounds, best, units), len(units), space.weights)
+            advantages = gap.advantages(mean + scale * deviation, best, units)
+            return mean_improvement(advantages, len(units), space.weights)
 
-        finer = refine_choice(history, gains, gains_of)
-        if finer is not None:
-            choice = finer
-            there, spread = (float(values[0]) for values in process.predict(finer.unit[None]))
+        advantages = gap.advantages(mean + scale * deviation, best)
+        gains = mean_improvement(advantages, len(mean), space.weights)
+        choice = best_source(history, gains, gains_of, history.free_targets())
+        if choice.gain <= 0:
+            return self._lowest_target(best, history, "the model predicts no gain anywhere")
+        there, spread = (float(values[0]) for values in process.predict(choice.unit[None]))
         above = there + gap.change(choice.unit[None])[0] - best
         rise, before = (float(space.mean(v)) for v in (expected_improvement(above), best))
         expected = history.bound_gain(rise, before)
@@ -144,21 +140,15 @@ class GPSelector(Selector):
             return Proposal(space.source(index), self.name, "The middle of the space.")
         distance = np.min([np.abs(units - c).sum(axis=1) for c in covering], axis=0)
         index = best_target(distance, free, space.tie_rank)
-        return Proposal(
-            space.source(index),
-            self.name,
-            "Nothing is evaluated yet: the target farthest from the sources being trained.",
-            numbers={"distance": float(distance[index])},
-        )
+        reason = "Nothing is evaluated yet: the target farthest from the sources being trained."
+        numbers = {"distance": float(distance[index])}
+        return Proposal(space.source(index), self.name, reason, numbers=numbers)
 
     def _lowest_target(self, best: NDArray[np.float64], history: History, why: str) -> Proposal:
         index = best_target(-best, history.free_targets(), history.space.tie_rank)
-        return Proposal(
-            history.space.source(index),
-            self.name,
-            f"The target with the lowest best return ({best[index]:.4g}): {why}.",
-            numbers={"best": float(best[index])},
-        )
+        reason = f"The target with the lowest best return ({best[index]:.4g}): {why}."
+        source, numbers = history.space.source(index), {"best": float(best[index])}
+        return Proposal(source, self.name, reason, numbers=numbers)
 
     def _best_so_far(
         self, history: History, gap: SeparableGap, level: NDArray[np.float64]

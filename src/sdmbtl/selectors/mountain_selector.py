@@ -10,8 +10,8 @@ from numpy.typing import NDArray
 from sdmbtl.checks import check_int, known_name
 from sdmbtl.contexts import USUAL_SAMPLING, ContextSpace, Source
 from sdmbtl.errors import SelectorError
+from sdmbtl.selectors.acquisition import Sources, best_source
 from sdmbtl.selectors.base import SamplingLike, Selector
-from sdmbtl.selectors.choice import Sources, best_target, refine_choice
 from sdmbtl.selectors.clustering import NearestDistances, RestartSearch
 from sdmbtl.selectors.history import History
 from sdmbtl.selectors.trial import Proposal
@@ -89,13 +89,8 @@ class MountainSelector(Selector):
     def _best_target(
         self, nearest: NearestDistances, free: NDArray[np.bool_], history: History
     ) -> tuple[NDArray[np.float64], float]:
-        gains = nearest.target_gains()
-        finer = refine_choice(history, gains, nearest.gains)
-        if finer is not None:
-            return finer.source.vector, finer.gain
-        index = best_target(gains, free, nearest.space.tie_rank)
-        gain = nearest.gains(nearest.space.unit_targets[index][None])[0]
-        return nearest.space.targets[index], float(gain)
+        choice = best_source(history, nearest.target_gains(), nearest.gains, free)
+        return choice.source.vector, choice.gain
 
     def _best_point(
         self, nearest: NearestDistances, free: NDArray[np.bool_], history: History

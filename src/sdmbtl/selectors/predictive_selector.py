@@ -11,9 +11,8 @@ from numpy.typing import NDArray
 from sdmbtl.checks import check_int, short_text
 from sdmbtl.contexts import USUAL_SAMPLING, ContextLike, ContextSpace, TargetSample
 from sdmbtl.errors import ExhaustedError, ModelError, SelectorError
-from sdmbtl.selectors.acquisition import where_gained
+from sdmbtl.selectors.acquisition import best_source, best_target, where_gained
 from sdmbtl.selectors.base import SamplingLike, Selector
-from sdmbtl.selectors.choice import best_target, refine_choice
 from sdmbtl.selectors.history import History
 from sdmbtl.selectors.models.mixture import MODELS, ModelMixture
 from sdmbtl.selectors.models.model import KnownRows, RowModel
@@ -51,10 +50,8 @@ class PredictiveSelector(Selector):
         sampling: SamplingLike | None = USUAL_SAMPLING,
     ) -> None:
         super().__init__(space, seed=seed, sampling=sampling)
-        if isinstance(models, str) or not isinstance(models, Sequence):
-            raise ModelError(
-                f"'models' must be a list of models. Got {short_text(models)} instead."
-            )
+        if not isinstance(models, list | tuple):
+            raise ModelError(f"'models' must be a list of models. Got {short_text(models)}.")
         self.mixture = ModelMixture(models)
         self._first_choice = MountainSelector(space, seed=seed)
 
@@ -70,11 +67,10 @@ class PredictiveSelector(Selector):
         if not self._watch(history):
             return self._first_choice.propose(history)
         best = self._expected_best(history)
-        gains, index = self._compare_sources(history, best, free)
-        source, unit = history.space.source(index), history.space.unit_targets[index]
-        finer = refine_choice(history, gains, lambda units: self.mixture.gains(units, best))
-        if finer is not None:
-            source, unit = finer.source, finer.unit
+        gains, candidates = self._compare_sources(history, best, free)
+        source, unit, _ = best_source(
+            history, gains, lambda units: self.mixture.gains(units, best), candidates
+        )
         improvement = self.mixture.improvement(unit, best)
         expected = self._forecast(float(history.space.mean(improvement)), best, history)
         where = where_gained(improvement, history.space.unit_targets, self.space.unit_names)
@@ -107,11 +103,8 @@ class PredictiveSelector(Selector):
 
     def _compare_sources(
         self, history: History, best: NDArray[np.float64], free: NDArray[np.bool_]
-    ) -> tuple[NDArray[np.float64], int]:
-        """(n,) gains, and the free target with the largest one.
-
-        Sources that were found to be worse on some of the targets get no gain.
-        """
+    ) -> tuple[NDArray[np.float64], NDArray[np.bool_]]:
+        """(n,) gains, and which free targets were compared on all targets: others have no gain."""
         units = history.space.unit_targets
         candidates = np.flatnonzero(free)
         if len(units) > SOME_TARGETS:
@@ -120,9 +113,7 @@ class PredictiveSelector(Selector):
             candidates = candidates[np.argsort(-rough, kind="stable")[:FINALISTS]]
         gains = np.zeros(len(units))
         gains[candidates] = self.mixture.gains(units[candidates], best)
-        is_candidate = np.zeros(len(units), dtype=np.bool_)
-        is_candidate[candidates] = True
-        return gains, best_target(gains, is_candidate, history.space.tie_rank)
+        return gains, np.isin(np.arange(len(units)), candidates)
 
     def _forecast(self, gain: float, best: NDArray[np.float64], history: History) -> float:
         """The forecast of a rise of the mean best return.
@@ -140,10 +131,9 @@ class PredictiveSelector(Selector):
     def evidence(self) -> list[dict[str, Any]]:
         """List the outcome of every prediction: an entry for each row and model.
 
-        Each has the `model`, the number of `rows` before the one it predicted, the `weight` of the
-        model after it, and the root mean square `error` of the returns; `expected` and `gain` are
-        the mean improvements on the best so far that all models together expected, and the realised
-        one. Runs that have probably failed are left out.
+        Next to what `Selector.evidence` names, each has the root mean square `error` of the
+        returns; `expected` and `gain` are the mean improvements on the best so far that all models
+        together expected, and the realised one. Runs that have probably failed are left out.
         """
         if not self._watch(self._seen()):
             return []
@@ -168,8 +158,8 @@ class PredictiveSelector(Selector):
         """
         if not self._watch(self._seen()):
             return []
-        finished = [trial.id for trial in self.trials if trial.row is not None]
-        return [number for number, f in zip(finished, self.mixture.failed, strict=True) if f]
+        finished = self.history.finished
+        return [t.id for t, failed in zip(finished, self.mixture.failed, strict=True) if failed]
 
     def remaining_gain(self, policies: int = 3) -> float | None:
         """Forecast the rise of the mean best return by more policies; None before the third row."""
@@ -183,7 +173,7 @@ class PredictiveSelector(Selector):
         except ExhaustedError:
             return 0.0
         for _ in range(min(policies, int(free.sum()))):
-            _, index = self._compare_sources(seen, best, free)
+            index = best_target(*self._compare_sources(seen, best, free), seen.space.tie_rank)
             best = best + self.mixture.improvement(seen.space.unit_targets[index], best)
             free[index] = False
         return self._forecast(float(seen.space.mean(best - start)), start, seen)
@@ -191,17 +181,10 @@ class PredictiveSelector(Selector):
     # -- rows in part --------------------------------------------------------------------------
 
     def targets_to_evaluate(self, trial: Trial | ContextLike, n: int) -> NDArray[np.intp]:
-        """Choose targets to evaluate a new policy on, if all of them would cost too much.
+        """Choose (n,) targets to evaluate a new policy on, if all of them would cost too much.
 
         Half of them are spread over the space, the other half are those on which the policy is
         expected to improve most. The policy's own context is among them.
-
-        Args:
-            trial: The trial, or its context.
-            n: Number of targets.
-
-        Returns:
-            (n,) indices of targets, in order.
         """
         n = min(check_int("n", n, low=1, error=SelectorError), len(self.space))
         vector = trial.source.vector if isinstance(trial, Trial) else self.space.vector(trial)

@@ -9,8 +9,8 @@ import numpy as np
 from sdmbtl.checks import known_name
 from sdmbtl.contexts import ContextSpace, Source
 from sdmbtl.errors import SelectorError
+from sdmbtl.selectors.acquisition import Sources
 from sdmbtl.selectors.base import Selector
-from sdmbtl.selectors.choice import Sources
 from sdmbtl.selectors.history import History
 from sdmbtl.selectors.trial import Proposal
 
@@ -39,7 +39,7 @@ class RandomSelector(Selector):
         """Draw the next source."""
         rng = history.rng(self.name)
         if self.sources == "box":
-            if all(d.low == d.high for d in history.space.dimensions.values()) and history.trials:
+            if all(d.low == d.high for d in history.space.dimensions.values()):
                 history.free_targets()  # the box is a single point
             point = history.space.snap(rng.random(history.space.n_units))
             return Proposal(Source.at(point), self.name, "A random point of the box.")
@@ -63,8 +63,5 @@ class IndependentTraining(Selector):
     def propose(self, history: History) -> Proposal:
         """Take the first target without a policy."""
         index = int(np.argmax(history.free_targets()))
-        return Proposal(
-            history.space.source(index),
-            self.name,
-            f"Target {index + 1} of {len(history.space)}: each target gets its own policy.",
-        )
+        reason = f"Target {index + 1} of {len(history.space)}: each target gets its own policy."
+        return Proposal(history.space.source(index), self.name, reason)

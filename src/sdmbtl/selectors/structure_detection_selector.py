@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any, ClassVar
 
-from sdmbtl.checks import check_int
+from sdmbtl.checks import check_int, known_name
 from sdmbtl.contexts import USUAL_SAMPLING, ContextSpace
 from sdmbtl.errors import SelectorError
 from sdmbtl.selectors.base import SamplingLike, Selector
@@ -66,12 +66,8 @@ class StructureDetectionSelector(Selector):
                     f"The strategy for {structure!r} must be a selector of the same space. "
                     f"Got {strategy!r} instead."
                 )
-        missing = [s for s in (*self.detector.structures, assumed) if s not in strategies]
-        if missing:
-            raise SelectorError(
-                f"Every structure needs a strategy. There is none for {missing[0]!r}; "
-                f"strategies were given for {sorted(strategies)}."
-            )
+        for structure in (*self.detector.structures, assumed):
+            known_name("structure", structure, strategies, has="strategies:", error=SelectorError)
         self.strategies = dict(strategies)
         self.assumed = assumed
         self.first_rounds = check_int("first_rounds", first_rounds, low=0, error=SelectorError)
@@ -100,13 +96,8 @@ class StructureDetectionSelector(Selector):
             self.detection = self.detector.detect(rows)
             structure = self.detection.structure
             why = f"Detected structure: {structure}, as {self.detection.explanation}."
-        if structure not in self.strategies:
-            raise SelectorError(
-                f"The detector returned {structure!r}, for which there is no strategy; "
-                f"strategies were given for {sorted(self.strategies)}."
-            )
-        strategy = self.strategies[structure]
-        proposal = strategy.propose(history)
+        known_name("structure", structure, self.strategies, error=SelectorError)
+        proposal = self.strategies[structure].propose(history)
         detected = None if self.detection is None else structure
         return replace(proposal, structure=detected, reason=f"{why} {proposal.reason}")
 

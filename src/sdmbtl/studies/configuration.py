@@ -9,7 +9,6 @@ from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
-from sdmbtl import __version__
 from sdmbtl.checks import (
     MAX_COUNT,
     check_int,
@@ -30,6 +29,9 @@ if TYPE_CHECKING:
     from sdmbtl.training import Trainer, TrainerSpec
 
 Evaluate = Literal["all", "chosen"]
+
+#: Parts of a configuration that have a name, and the key of their settings.
+PARTS = {"selector": "options", "family": "options", "trainer": "settings"}
 
 
 @dataclass(frozen=True)
@@ -67,31 +69,21 @@ class Configuration:
         known_name("evaluate", self.evaluate, ("all", "chosen"), error=StudyError)
         if self.return_range is not None:
             check_return_range(self.return_range, error=StudyError)
-        for name, settings in (
-            ("selector", "options"),
-            ("family", "options"),
-            ("trainer", "settings"),
-        ):
-            given = getattr(self, name)
-            if given is None and name != "selector":
-                continue
-            is_part = isinstance(given, dict) and isinstance(given.get("name"), str)
-            if not is_part or not isinstance(given.get(settings), dict):
-                raise StudyError(
-                    f"The {name!r} of a study must have a 'name' and {settings!r}, a dictionary. "
-                    f"Got {short_text(given)} instead."
-                )
+        for name, settings in PARTS.items():
+            match getattr(self, name):
+                case None if name != "selector":
+                    pass
+                case {"name": str(), **others} if isinstance(others.get(settings), dict):
+                    pass
+                case given:
+                    raise StudyError(
+                        f"The {name!r} of a study must have a 'name' and {settings!r}, a "
+                        f"dictionary. Got {short_text(given)} instead."
+                    )
 
     @classmethod
     def recorded(cls, facts: Mapping[str, Any], path: object) -> Configuration:
         """Read the configuration among the facts of a study in a directory."""
-        made = facts.get("configuration")
-        if isinstance(made, Mapping) and not made.keys() <= cls.__dataclass_fields__.keys():
-            made_by = facts.get("versions", {}).get("sdmbtl", "unknown")
-            raise StudyError(
-                f"Another version of sdmbtl made the study in {str(path)!r} ({made_by}; this is "
-                f"{__version__}). Use that version, or start a new study in another directory."
-            )
         try:
             return cls(**facts["configuration"])
         except (KeyError, TypeError, StudyError) as error:

@@ -9,9 +9,11 @@ import numpy as np
 
 from sdmbtl.checks import check_int
 from sdmbtl.contexts import ContextLike
+from sdmbtl.contexts.constraint import Constraint
 from sdmbtl.errors import ContextError, StudyError
 from sdmbtl.foreign import MAX_BYTES, check_size
 from sdmbtl.seeds import derived_seed
+from sdmbtl.wording import shown_context
 
 if TYPE_CHECKING:
     from sdmbtl.studies.study import Study
@@ -41,6 +43,10 @@ def evaluate_chosen(
         vectors = np.array([study.space.vector(context) for context in contexts])
         if not len(vectors):
             raise StudyError("There is nothing to evaluate: the list of contexts is empty.")
+        rule = study.space.valid
+        if isinstance(rule, Constraint) and not (valid := rule.holds(vectors)).all():
+            context = shown_context(study.space.context(vectors[np.argmin(valid)]))
+            raise ContextError(f"The context {context} is not valid: {rule.text}. Drop it.")
     seed = check_int("seed", seed, low=0, error=StudyError)
     if episodes is None:
         episodes = study.configuration.episodes

@@ -206,21 +206,19 @@ class SpaceChange:
         normalised = policy.limit is not None
         shift = np.full(len(columns), _MEAN if normalised else 0.0)
         scale = np.full(len(columns), _VARIANCE**-0.5 if normalised else 1.0)
-        for new, (place, factor, offset) in enumerate(columns):
-            if place >= 0:
-                shift[new] = (arrays["shift"][first + place] - offset) / factor
-                scale[new] = arrays["scale"][first + place] * factor
+        places, factors, offsets = (np.array(column) for column in zip(*columns, strict=True))
+        known = places >= 0
+        before = first + places[known]
+        shift[known] = (arrays["shift"][before] - offsets[known]) / factors[known]
+        scale[known] = arrays["scale"][before] * factors[known]
         for name, added in {"shift": shift, "scale": scale}.items():
             arrays[name] = np.concatenate([arrays[name][:first], added]).astype(np.float32)
-        for prefix in ("weight", "critic_weight"):
-            names = [name for name in arrays if name.startswith(f"{prefix}_")]
-            for name in [name for name in names if arrays[name].ndim == 2][:1]:  # the first layer
-                before = arrays[name]
-                kept, old = np.split(before, [len(before) - self.old.n_units])
-                rows = np.zeros((len(columns), before.shape[1]), np.float32)
-                for new, (place, _, _) in enumerate(columns):
-                    if place >= 0:
-                        rows[new] = old[place]
+        for prefix in ("weight_", "critic_weight_"):
+            names = [n for n in arrays if n.startswith(prefix) and arrays[n].ndim == 2]
+            for name in names[:1]:  # the first layer
+                kept, old = np.split(arrays[name], [len(arrays[name]) - self.old.n_units])
+                rows = np.zeros((len(columns), old.shape[1]), np.float32)
+                rows[known] = old[places[known]]
                 arrays[name] = np.concatenate([kept, rows])
         return MlpPolicy.from_arrays(arrays, policy.description())
 

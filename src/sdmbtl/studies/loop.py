@@ -20,11 +20,11 @@ import numpy as np
 from sdmbtl.callbacks import Callback, Event
 from sdmbtl.errors import ExhaustedError, StudyError, WorkerLostError
 from sdmbtl.execution import Executor
-from sdmbtl.seeds import derived_seed
+from sdmbtl.seeds import derived_seed, seed_sequence
 from sdmbtl.selectors import Trial
+from sdmbtl.selectors.history import History
 from sdmbtl.selectors.trial import TrainingRun
 from sdmbtl.studies.extension import TO_EVALUATE
-from sdmbtl.studies.jobs import training_job
 from sdmbtl.studies.leases import LeaseKeeper
 from sdmbtl.studies.recording import CODE_ERROR, Recorder
 from sdmbtl.studies.row_evaluation import RowEvaluation
@@ -44,6 +44,8 @@ WAIT_FOR_OTHERS = 0.5
 WORKER_RETRIES = 2
 #: After this many contexts in a row whose training failed, something is wrong with the set-up.
 GIVE_UP_AFTER = 3
+#: The whole space is trained on this many times as many contexts as another region.
+WHOLE_SPACE = 4
 #: A row is evaluated in this many pieces for each worker, so that they end at about the same time.
 PIECES_PER_WORKER = 2
 
@@ -396,3 +398,29 @@ class Loop:
             metrics=report.metrics,
         )
         self.tell(event)
+
+
+def training_job(study: Study, trial: Trial) -> TrainingJob:
+    """Make the training job of a trial's present attempt."""
+    from sdmbtl.training import TrainingJob
+
+    space, attempt = study.space, (trial.run or TrainingRun()).attempt
+    seed, number = study.configuration.seed, study.configuration.region_contexts
+    row, parent = None, None if trial.parent is None else study.files.load(trial.parent)
+    if space.is_whole(trial.source):
+        number *= WHOLE_SPACE
+        if trial.parent is not None:
+            # A policy that continues practises where its parent falls short. The rows up to its
+            # parent's were there when the trial was asked for, so a run that is begun again gets
+            # the same contexts.
+            known = History(space, 0, study.trials[: trial.parent + 1])
+            row = known.expected_returns[known.row_of(trial.parent)]
+    rng = np.random.default_rng(seed_sequence(seed, "region", trial.id))
+    return TrainingJob(
+        space.draw(trial.source, number, rng, row),
+        derived_seed(seed, "train", trial.id, attempt),
+        attempt,
+        parent,
+        trial.steps,
+        trial.source.sees_context,
+    )

@@ -16,7 +16,7 @@ from sdmbtl.policies import load_notes, save_policy
 from sdmbtl.portfolio.network import NetworkRecord, read_record
 from sdmbtl.seeds import derived_seed
 from sdmbtl.studies.evaluation import evaluate_chosen
-from sdmbtl.studies.jobs import WHOLE_SPACE
+from sdmbtl.studies.loop import WHOLE_SPACE
 from sdmbtl.transfer import mean_of, mean_over_episodes
 
 if TYPE_CHECKING:

@@ -89,6 +89,11 @@ class PolicySnapshot:
         """The training run, an empty one before training."""
         return self.trial.run or TrainingRun()
 
+    @property
+    def steps(self) -> int | None:
+        """Environment steps of training: 0 of a policy that was given; before it as asked for."""
+        return self.trial.steps if self.run.steps is None else self.run.steps
+
     def to_dict(self) -> dict[str, Any]:
         """Return the policy as JSON data, with what is shown of its trial."""
         trial, run = self.trial, self.run

@@ -24,10 +24,9 @@ from urllib.parse import quote
 import numpy as np
 from numpy.typing import NDArray
 
-from sdmbtl import __version__
 from sdmbtl.checks import check_float
 from sdmbtl.contexts import ContextSpace
-from sdmbtl.errors import BusyError, DamagedStudyError, LimitError, StudyError
+from sdmbtl.errors import BusyError, DamagedStudyError, StudyError
 from sdmbtl.files import (
     network_file_system,
     replaced_atomically,
@@ -61,9 +60,6 @@ SCHEMA = (
 
 #: A larger file is copied at most this often, in seconds.
 BACKUP_SIZE, BACKUP_SECONDS = 4 * 2**20, 60.0
-
-#: Most records of one kind that are read.
-MAX_RECORDS = 1_000_000
 
 _TABLES = "SELECT type, name, sql FROM sqlite_master"
 
@@ -143,8 +139,6 @@ class StudyStore:
         self._seen = 0
         self._written: dict[int, Trial] = {}
         self._last_write = 0
-        #: Version of sdmbtl that made the study, once its facts were read.
-        self._made_by = __version__
         # A new study in the place of a lost one would replace its copy as well.
         if not os.path.lexists(path) and (facts is None or self.backup_path.exists()):
             raise DamagedStudyError(
@@ -193,9 +187,7 @@ class StudyStore:
         """Return the JSON data by name that the study was made with, or `set_fact` was given."""
         rows = self._read("SELECT name, value FROM facts")
         with self._explained():
-            facts = {name: parse_json(value) for name, value in rows}
-            self._made_by = facts.get("versions", {}).get("sdmbtl", __version__)
-            return facts
+            return {name: parse_json(value) for name, value in rows}
 
     def trials(self, space: ContextSpace) -> list[Trial]:
         """Return every trial, in order; those that have not changed are the same objects."""
@@ -381,10 +373,7 @@ class StudyStore:
 
     def _read(self, statement: str, *values: Any) -> list[Any]:
         with self._lock, self._explained():
-            rows = self._database.execute(statement, values).fetchmany(MAX_RECORDS + 1)
-            if len(rows) > MAX_RECORDS:
-                raise LimitError(f"{self.path} has more than {MAX_RECORDS:,} records of a kind.")
-            return rows
+            return self._database.execute(statement, values).fetchall()
 
     def _write(self, statement: str, *values: Any) -> None:
         if not self._database.in_transaction:
@@ -424,12 +413,9 @@ class StudyStore:
             ) from None
 
     def _damaged(self, reason: object) -> DamagedStudyError:
-        made = self._made_by
-        other = f", or made by another version of sdmbtl: {made}, this is {__version__}"
         return DamagedStudyError(
-            f"The database {str(self.path)!r} is damaged ({reason})"
-            f"{'' if made == __version__ else other}. What is left, and how to continue: "
-            f"sdmbtl doctor {self.path.parent}"
+            f"The database {str(self.path)!r} is damaged ({reason}). What is left, and how to "
+            f"continue: sdmbtl doctor {self.path.parent}"
         )
 
 

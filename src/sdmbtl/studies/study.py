@@ -283,19 +283,17 @@ class Study:
             raise StudyError(
                 "A run needs a 'budget', 'total_steps', a 'time_limit', a 'min_gain' or a rule."
             )
-        trainer = self.trainer
-        _warn_of_endless_episodes(trainer)  # before anything is chosen
         with ExitStack() as stack:
             leases = stack.enter_context(LeaseKeeper(self.store, alone=not join))
             workers = stack.enter_context(
                 open_executor(self, executor, jobs, run_limit, executor_options)
             )
-            helpers = stack.enter_context(evaluation_helpers(eval_processes, trainer))
+            helpers = stack.enter_context(evaluation_helpers(eval_processes, self.trainer))
             checkpoints = None
             if checkpoint_seconds is not None:
                 from sdmbtl.training import Checkpoints
 
-                checkpoints = Checkpoints.of_study(self.files.root, checkpoint_seconds)
+                checkpoints = Checkpoints(self.files.root / "checkpoints", checkpoint_seconds)
                 checkpoints.check()
             self.refresh()
             shown = make_displays(self, progress, budget, time_limit)
@@ -815,21 +813,3 @@ class Study:
     def running_process(self) -> int | None:
         """Number of a process that runs the study now; None if there is none."""
         return next((run.process for run in self.store.runs() if not run.is_free), None)
-
-
-def _warn_of_endless_episodes(trainer: Trainer) -> None:
-    """Warn of episodes that might never end, before time is spent on them."""
-    if not trainer.evaluates_on_host or trainer.max_episode_steps is not None:
-        return
-    from sdmbtl.environments.checks import find_missing_time_limit
-
-    try:
-        remark = find_missing_time_limit(trainer.family, trainer.space)
-    except (Exception, SystemExit):  # noqa: BLE001 (it fails: training says how)
-        return
-    if remark is not None:
-        warnings.warn(
-            f"{remark} Or set the trainer's 'max_episode_steps'. Evaluations end one as failed "
-            f"after {trainer.endless_after:,} steps ('endless_after').",
-            stacklevel=3,
-        )

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from sdmbtl.checks import check_int
 from sdmbtl.errors import StudyError
-from sdmbtl.execution import Executor, SerialExecutor, make_executor
+from sdmbtl.execution import Executor, make_executor
 from sdmbtl.execution.machine import available_cores
 
 if TYPE_CHECKING:
@@ -32,13 +32,6 @@ def open_executor(
     name = given or ("serial" if workers == 1 else "processes")
     if isinstance(name, Executor):
         executor = name
-    elif name == "serial":
-        if options or run_limit is not None:
-            raise StudyError(
-                "A training run in this process cannot be limited or sent elsewhere. Give an "
-                "'executor' too: 'processes', 'ray' or 'submitit'."
-            )
-        executor = SerialExecutor(workers)
     else:
         folder = {"folder": study.files.root / "jobs"} if name == "submitit" else {}
         settings = {**folder, "time_limit": run_limit, **(options or {})}

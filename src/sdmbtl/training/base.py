@@ -40,8 +40,6 @@ Result = TypeVar("Result")
 class Trainer(ABC):
     """Trains and evaluates policies in one family of environments, in this process.
 
-    `sdmbtl.training.train` uses it, in several processes if it is asked to.
-
     Args:
         family: The environments.
         space: The context space: which features vary, and between which values.
@@ -270,7 +268,8 @@ class Trainer(ABC):
                     f"The trainer {self.name!r} cannot start from another policy. Train from "
                     "scratch, or use the trainer 'ppo'."
                 )
-            alike.setdefault(job.shape, []).append(number)
+            shape = len(job.contexts), job.steps, job.parent is not None, job.sees_context
+            alike.setdefault(shape, []).append(number)
         return [
             numbers[i : i + self.chunk]
             for numbers in alike.values()

@@ -55,26 +55,20 @@ class BestPolicy:
             raise trainer.failed(job, f"weights are not finite after {steps} steps")
         mean_return = training_return
         if episodes:
-            mean_return = self._evaluate(trainer, job, policy, episodes, seed)
+            # Some contexts, evenly among all, and the same episodes each time: otherwise these, and
+            # not the policy, would decide which one is the best.
+            number = min(len(job.contexts), MOST_EVALUATED)
+            rows = np.linspace(0, len(job.contexts) - 1, number).astype(np.intp)
+            how = {"episodes": -(-episodes // number), "seed": seed}
+            played = trainer.play(trainer.family, policy, job.contexts[rows], **how)
+            self.evaluation_steps += played.steps
+            mean_return = float(played.complete().mean())
         if not math.isfinite(mean_return):
             raise trainer.failed(job, f"the mean return is {mean_return} after {steps} steps")
         self.curve.append((steps, mean_return))
         # Of equally good ones the one trained longer. Returns of training are too noisy to choose.
         if not episodes or mean_return >= self.mean_return:
             self.policy, self.mean_return = policy, mean_return
-
-    def _evaluate(
-        self, trainer: Trainer, job: TrainingJob, policy: Policy, episodes: int, seed: int
-    ) -> float:
-        """Return the mean return on the training contexts."""
-        # Some contexts, evenly among all, and the same episodes each time: otherwise these, and
-        # not the policy, would decide which one is the best.
-        number = min(len(job.contexts), MOST_EVALUATED)
-        rows = np.linspace(0, len(job.contexts) - 1, number).astype(np.intp)
-        how = {"episodes": -(-episodes // number), "seed": seed}
-        played = trainer.play(trainer.family, policy, job.contexts[rows], **how)
-        self.evaluation_steps += played.steps
-        return float(played.complete().mean())
 
     def take_new_evaluations(self) -> tuple[tuple[int, float], ...]:
         """Return the evaluations since the last call, for a report of progress."""

@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple, Self
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -46,11 +46,6 @@ class Checkpoints:
 
     def __post_init__(self) -> None:
         check_float("checkpoint_seconds", self.seconds, low=0.0, error=TrainerError)
-
-    @classmethod
-    def of_study(cls, path: Path, seconds: float = 60.0) -> Self:
-        """The checkpoints of a study, in a folder of its directory."""
-        return cls(path / "checkpoints", seconds)
 
     def of(self, specification: Mapping[str, Any], jobs: Sequence[TrainingJob]) -> Checkpoint:
         """The checkpoint of jobs that are trained together, named by what decides the outcome."""

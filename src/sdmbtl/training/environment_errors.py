@@ -42,25 +42,16 @@ def name_context_in_errors(
         raise environment_error(context, error, env) from error
 
 
-def check_step(env: gymnasium.Env[Any, Any], result: object) -> None:
+def check_step(env: gymnasium.Env[Any, Any], result: tuple[Any, ...]) -> None:
     """Refuse what is not the result of a Gymnasium step, with a `ValueError`."""
-    if not isinstance(result, tuple) or len(result) != 5:
-        count = f"{len(result)} values" if isinstance(result, tuple) else short_text(result)
-        raise ValueError(
-            "step() must return (observation, reward, terminated, truncated, info). "
-            f"Got {count} instead"
-        )
-    observation, reward = result[:2]
-    if np.ndim(reward) != 0 or np.asarray(reward).dtype.kind not in "biuf":
-        got = short_text(reward) if np.ndim(reward) == 0 else f"the shape {np.shape(reward)}"
-        raise ValueError(f"The reward must be a number. Got {got} instead")
+    observation, reward, _, _, _ = result
     shape = env.observation_space.shape
     if shape is not None and np.shape(observation) != shape:
         raise ValueError(
             f"An observation must have the shape {shape} of its space. "
             f"Got {np.shape(observation)} instead"
         )
-    if not np.isfinite(reward):
-        raise ValueError(f"Rewards must be finite. Got the reward {reward} instead")
+    if np.ndim(reward) != 0 or not np.isfinite(reward):
+        raise ValueError(f"The reward must be a finite number. Got {short_text(reward)} instead")
     if shape is not None and not np.isfinite(observation).all():
         raise ValueError(f"Observations must be finite. Got {short_text(observation)} instead")

@@ -17,9 +17,8 @@ class TrainingJob:
     """One policy to be trained.
 
     Attributes:
-        contexts: (M, D) contexts it is trained on, in the order of the space's dimensions: one
-            for a point, some in a region, all targets for the multi-task baseline. Every episode
-            takes one of them at random.
+        contexts: (M, D) contexts it is trained on, in the order of the space's dimensions. Every
+            episode takes one of them at random.
         seed: Root of every random number of this run.
         attempt: Number of earlier attempts, for callers that retry.
         parent: The policy to start from; None for a start from scratch.
@@ -58,11 +57,6 @@ class TrainingJob:
                 "sees_context=True."
             )
 
-    @property
-    def shape(self) -> tuple[int, int | None, bool, bool]:
-        """Key of jobs that can be trained side by side: contexts, steps, a parent, what is seen."""
-        return len(self.contexts), self.steps, self.parent is not None, self.sees_context
-
 
 @dataclass(frozen=True)
 class Training:
@@ -72,8 +66,7 @@ class Training:
         policy: The best policy seen, by its mean return on the training contexts.
         steps: Environment steps that were taken.
         source_return: Mean return of the policy on its training contexts, in the evaluation by
-            which it was found the best: a little too high, because the best of several noisy
-            means is chosen.
+            which it was found the best: a little too high, as the best of several noisy means.
         curve: (steps, mean return on the training contexts) during training.
         evaluation_steps: Environment steps of the evaluations during training, which `steps` does
             not include.

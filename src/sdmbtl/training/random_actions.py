@@ -43,36 +43,22 @@ def play_random_actions(
             how = {"episodes": episodes, "seed": seed, **limits}
             return vector_env.play_random_actions(space, contexts, **how)
     returns = np.full((len(contexts), episodes), np.nan)
-    left = most_steps
+    left, time_limit = most_steps, max_episode_steps or math.inf
     for episode, number in product(range(episodes), range(len(contexts))):
-        context = space.context(contexts[number])
-        own_seed = episode_seed(seed, number, episode)
-        returns[number, episode], taken = _play_episode(
-            family, context, own_seed, max_episode_steps or math.inf, left
-        )
-        left -= taken
+        context, own_seed = space.context(contexts[number]), episode_seed(seed, number, episode)
+        with name_context_in_errors(context), closing(family.make(context)) as env:
+            # Actions have a seed of their own: the environment draws its start from the same kind
+            # of generator.
+            env.action_space.seed(derived_seed(own_seed, "random actions"))
+            env.reset(seed=own_seed)
+            total, steps, done = 0.0, 0, False
+            while not done and steps < left:
+                _, reward, terminated, truncated, _ = env.step(env.action_space.sample())
+                total, steps = total + float(reward), steps + 1
+                done = terminated or truncated or steps >= time_limit
+        if done:
+            returns[number, episode] = total
+        left -= steps
         if left <= 0:
             break
     return Evaluation(returns, steps=most_steps - left)
-
-
-def _play_episode(
-    family: EnvironmentFamily,
-    context: dict[str, float],
-    seed: int,
-    time_limit: float,
-    most_steps: int,
-) -> tuple[float, int]:
-    """Play an episode; returns its return, NaN if the steps do not suffice, and its steps."""
-    with name_context_in_errors(context), closing(family.make(context)) as env:
-        # Actions have a seed of their own: the environment draws its start from the same kind of
-        # generator.
-        env.action_space.seed(derived_seed(seed, "random actions"))
-        env.reset(seed=seed)
-        total = 0.0
-        for step in range(1, most_steps + 1):
-            _, reward, terminated, truncated, _ = env.step(env.action_space.sample())
-            total += float(reward)
-            if terminated or truncated or step >= time_limit:
-                return total, step
-    return math.nan, most_steps

@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import MISSING, dataclass, fields
 from importlib import import_module
 from importlib.util import find_spec
-from typing import Any, NamedTuple
+from typing import Any
 
 from sdmbtl import plugins
 from sdmbtl.checks import known_name, known_options
@@ -20,18 +20,13 @@ from sdmbtl.training.base import Trainer
 AUTO = "auto"
 
 
-class _Entry(NamedTuple):
-    """Place of a trainer's class or a function that finds it, and the package it needs."""
-
-    place: str
-    package: str
-    extra: str
-
-
+#: Place of a trainer's class, the package it needs, and our extra.
 _TRAINERS = {
-    "ppo": _Entry("sdmbtl.training.ppo:find_ppo_form", "jax", "jax"),
-    "sb3": _Entry("sdmbtl.training.sb3:SB3Trainer", "stable_baselines3", "sb3"),
+    "ppo": ("sdmbtl.training.ppo.gymnasium_env:GymnasiumPPO", "jax", "jax"),
+    "sb3": ("sdmbtl.training.sb3:SB3Trainer", "stable_baselines3", "sb3"),
 }
+#: The form of "ppo" for families with a JAX twin.
+_JAX_FORM = "sdmbtl.training.ppo.jax_env:JaxEnvPPO"
 
 
 def trainer_names() -> tuple[str, ...]:
@@ -41,7 +36,7 @@ def trainer_names() -> tuple[str, ...]:
 
 def recommended_trainer() -> str:
     """Return the trainer that "auto" stands for: "ppo" if JAX is installed, otherwise "sb3"."""
-    return "ppo" if find_spec(_TRAINERS["ppo"].package) is not None else "sb3"
+    return "ppo" if find_spec("jax") is not None else "sb3"
 
 
 def make_trainer(
@@ -83,7 +78,7 @@ def trainer_from_settings(
 
 
 def trainer_class(name: str, family: EnvironmentFamily | None = None) -> type[Trainer]:
-    """Return the class of a trainer; "ppo" has another form for families with a JAX twin.
+    """Return the class of a trainer.
 
     Raises:
         TrainerError: If the name is unknown, or a package is missing.
@@ -91,13 +86,15 @@ def trainer_class(name: str, family: EnvironmentFamily | None = None) -> type[Tr
     known_name("trainer", name, trainer_names()[1:], error=TrainerError)
     found: type[Trainer] | Callable[[EnvironmentFamily | None], type[Trainer]] | None
     if name in _TRAINERS:
-        entry = _TRAINERS[name]
-        if find_spec(entry.package) is None:
+        place, package, extra = _TRAINERS[name]
+        if find_spec(package) is None:
             raise TrainerError(
-                f"The trainer {name!r} needs {entry.package}, which is not installed. Install it "
-                f"with: pip install 'sdmbtl[{entry.extra}]'"
+                f"The trainer {name!r} needs {package}, which is not installed. Install it with: "
+                f"pip install 'sdmbtl[{extra}]'"
             )
-        module, _, attribute = entry.place.partition(":")
+        if name == "ppo" and family is not None and family.functional() is not None:
+            place = _JAX_FORM
+        module, _, attribute = place.partition(":")
         found = getattr(import_module(module), attribute)
     else:
         found = plugins.load("trainers", name)

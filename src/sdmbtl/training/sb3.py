@@ -63,8 +63,6 @@ _CLEANRL_NAMES = {
 }
 #: A rollout is short enough for at least this many updates.
 LEAST_UPDATES = 25
-#: Off-policy algorithms take at most this share of the steps before they learn.
-LEARNING_STARTS = 0.1
 #: Entries of a learning curve, and seconds between reports of progress.
 CURVE_ENTRIES, REPORT_EVERY = 10, 0.2
 
@@ -162,25 +160,21 @@ class SB3Trainer(Trainer):
         given = {names.get(name, name): value for name, value in self.hyperparameters.items()}
         return {**super().settings(), **given}
 
-    def algorithm_arguments(self, steps: int) -> dict[str, Any]:
-        """Return hyperparameters of a training run, with those that follow from its steps."""
+    def algorithm_arguments(self) -> dict[str, Any]:
+        """Return the hyperparameters, with those that follow from the number of steps."""
         given, defaults = self.hyperparameters, hyperparameter_defaults(self.algorithm)
-        arguments = dict[str, Any]()
-        if self.is_on_policy and "batch_size" in defaults:
-            # Shorter training runs have the same rollouts, so that they can be compared: as long
-            # as the algorithm's own of one environment, or shorter, for enough updates.
-            longest = min(self.total_timesteps // LEAST_UPDATES, defaults["n_steps"])
-            power = 1 << (max(longest // self.num_envs, 1).bit_length() - 1)
-            # A rollout holds a minibatch; advantages are normalised, which takes two samples.
-            shortest = -(-given.get("batch_size", 2) // self.num_envs)
-            arguments["n_steps"] = max(power if longest >= self.num_envs else 0, shortest)
-            rollout = self.num_envs * given.get("n_steps", arguments["n_steps"])
-            largest = defaults["batch_size"]
-            arguments["batch_size"] = max(n for n in range(1, largest + 1) if rollout % n == 0)
-        if "learning_starts" in defaults:
-            earliest = int(LEARNING_STARTS * steps)
-            arguments["learning_starts"] = min(defaults["learning_starts"], earliest)
-        return {**arguments, **given}
+        if not self.is_on_policy or "batch_size" not in defaults:
+            return dict(given)
+        # Shorter training runs have the same rollouts, so that they can be compared: as long
+        # as the algorithm's own of one environment, or shorter, for enough updates.
+        longest = min(self.total_timesteps // LEAST_UPDATES, defaults["n_steps"])
+        power = 1 << (max(longest // self.num_envs, 1).bit_length() - 1)
+        # A rollout holds a minibatch; advantages are normalised, which takes two samples.
+        shortest = -(-given.get("batch_size", 2) // self.num_envs)
+        n_steps = given.get("n_steps", max(power if longest >= self.num_envs else 0, shortest))
+        sizes = range(1, defaults["batch_size"] + 1)
+        batch_size = max(size for size in sizes if self.num_envs * n_steps % size == 0)
+        return {"n_steps": n_steps, "batch_size": batch_size, **given}
 
     def check_environment(self) -> None:
         """Refuse what can never work, or what the algorithm does not take: its model is made."""
@@ -209,7 +203,7 @@ class SB3Trainer(Trainer):
         (job,) = jobs
         total = job.steps or self.total_timesteps
         if self.is_on_policy:
-            taken = {**hyperparameter_defaults(self.algorithm), **self.algorithm_arguments(total)}
+            taken = {**hyperparameter_defaults(self.algorithm), **self.algorithm_arguments()}
             rollout = self.num_envs * taken["n_steps"]
             total = -(-total // rollout) * rollout
             if job.parent is None:
@@ -223,7 +217,7 @@ class SB3Trainer(Trainer):
         with _isolated(for_training):
             environments = self._environments(job, for_contexts)
             try:
-                model = self._model(environments, for_training, total)
+                model = self._model(environments, for_training)
                 if job.parent is not None:
                     self._start_from_parent(model, job.parent)
                 model.learn(total, callback=watcher)
@@ -274,14 +268,14 @@ class SB3Trainer(Trainer):
         gamma = self.hyperparameters.get("gamma", 0.99)
         return VecNormalize(environments, norm_obs=norm_obs, norm_reward=norm_reward, gamma=gamma)
 
-    def _model(self, environments: VecEnv, seed: int, steps: int) -> BaseAlgorithm:
+    def _model(self, environments: VecEnv, seed: int) -> BaseAlgorithm:
         if environments.observation_space.shape is None:
             raise TrainerError(
                 f"{self.name!r} needs observations that are one array. {self.family.name} has "
                 f"{short_text(environments.observation_space)}. Wrap it in gymnasium.wrappers."
                 "FlattenObservation, in a function of your own (module:function)."
             )
-        arguments = self.algorithm_arguments(steps)
+        arguments = self.algorithm_arguments()
         arguments["policy_kwargs"] = classes_from_names(arguments.get("policy_kwargs") or {})
         if isinstance(arguments.get("train_freq"), list):  # JSON has no tuples
             arguments["train_freq"] = tuple(arguments["train_freq"])
@@ -335,7 +329,7 @@ class SB3Trainer(Trainer):
         with _isolated(0):
             environments = self._environments(TrainingJob(self.space.targets[:1], 0), 0)
             try:
-                yield self._model(environments, 0, self.total_timesteps)
+                yield self._model(environments, 0)
             finally:
                 close_quietly(environments)
 

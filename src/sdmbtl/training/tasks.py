@@ -52,16 +52,9 @@ def evaluate_task(
         "returns", (len(numbers), episodes), "errors" by the number of the context, and "steps"
         that were played.
     """
-    played = evaluate(
-        spec,
-        load_once(policy),
-        contexts,
-        episodes=episodes,
-        seed=seed,
-        only=numbers,
-        progress=lambda done, _: report({"done": done}),
-        helpers=helpers,
-    )
+    how: dict[str, Any] = {"episodes": episodes, "seed": seed, "only": numbers, "helpers": helpers}
+    how["progress"] = lambda done, _: report({"done": done})
+    played = evaluate(spec, load_once(policy), contexts, **how)
     returns = played.returns[list(numbers)]
     return {"returns": returns, "errors": dict(played.errors), "steps": played.steps}
 

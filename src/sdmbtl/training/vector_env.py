@@ -19,12 +19,8 @@ class VectorEnv(Protocol):
 
     A family returns one from `make_vector_env`. The trainer "ppo", evaluations, random actions and
     films then use it instead of single Gymnasium environments. All agents share one policy, and
-    the return of an episode is the mean over its agents of their sums of rewards.
-
-    Attributes:
-        observation_space: Observations of an agent.
-        action_space: Actions of an agent.
-        max_agents: Slots for agents in each environment.
+    the return of an episode is the mean over its agents of their sums of rewards. The spaces are
+    those of an agent, of which each environment has at most `max_agents`.
     """
 
     observation_space: spaces.Box[Any]

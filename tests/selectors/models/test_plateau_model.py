@@ -4,13 +4,8 @@ import numpy as np
 import pytest
 
 from sdmbtl.contexts import ContextSpace
-from sdmbtl.errors import ModelError
 from sdmbtl.selectors.models import KnownRows, PlateauModel
-from sdmbtl.selectors.models.plateau_model import (
-    Plateau,
-    _some_targets,
-    combine_directions,
-)
+from sdmbtl.selectors.models.plateau_model import Plateau, combine_directions
 
 GRID = ContextSpace(a=range(8), b=range(7))
 NONE = np.inf
@@ -69,12 +64,7 @@ class TestLevels:
 class TestReaches:
     @pytest.mark.parametrize(
         "reaches",
-        [
-            (0.2, 0.2, 0.2, 0.2),
-            (0.4, 0.2, 0.4, 0.2),
-            (0.2, 0.4, 0.4, 0.2),
-            (0.2, 0.8, 0.2, 0.2),
-        ],
+        [(0.2, 0.2, 0.2, 0.2), (0.2, 0.4, 0.4, 0.2), (0.2, 0.8, 0.2, 0.2)],
     )
     def test_policies_are_predicted_by_those_on_each_side(self, reaches):
         sources, others = GRID.unit_targets[::4], GRID.unit_targets[2::4]
@@ -133,20 +123,3 @@ class TestCombinedDimensions:
             assert directions.shape == (dimensions**2, dimensions)
             np.testing.assert_allclose(np.linalg.norm(directions, axis=1), 1.0)
             assert len(np.unique(directions, axis=0)) == dimensions**2
-
-
-def test_many_targets_are_thinned_out_and_the_same_ones_each_time():
-    assert _some_targets(1000, 1000).tolist() == list(range(1000))
-    some = _some_targets(5000, 200)
-    assert len(set(some.tolist())) == len(some) == 200
-    assert (np.diff(some) > 0).all()
-    np.testing.assert_array_equal(some, _some_targets(5000, 200))
-
-
-@pytest.mark.parametrize(
-    "settings",
-    [{"reaches": (0.4, 0.2)}, {"reaches": (-1.0, 1.0)}, {"far_share": 1}, {"sweeps": 0}],
-)
-def test_settings_that_make_no_sense_are_refused(settings):
-    with pytest.raises(ModelError, match=next(iter(settings))):
-        PlateauModel(**settings)

@@ -77,21 +77,15 @@ def synthetic_benchmark(
         raise BenchmarkError(f"Every configuration must have {dim} dimensions.")
     usual = GRIDS[dim][3]
     wanted = check_int("trials", usual if trials is None else trials, low=1, error=BenchmarkError)
-    targets = len(kinds[0].space)
-    if not 1 <= rounds <= targets:
-        raise BenchmarkError(
-            f"The number of rounds must be between 1 and {targets}, the number of targets. "
-            f"Got {rounds} instead."
-        )
+    check_int("rounds", rounds, low=1, high=len(kinds[0].space), error=BenchmarkError)
     problems = tuple(replace(kind, noise=noise) for kind in kinds)
     name = f"synthetic-{dim}d-noise{noise:g}{_which(problems)}"
     name += _chosen(selectors, SYNTHETIC_SELECTORS)
     # A quick look must not take the place of the paper's experiment.
     if noise > 0 and wanted != usual:
         name += f"-w{wanted}"
-    further = ""
-    if any(kind.f == "quadratic" for kind in kinds):
-        further = f" with {', '.join(dict.fromkeys(kind.f for kind in kinds))} f"
+    effects = dict.fromkeys(kind.f for kind in kinds)
+    further = f" with {', '.join(effects)} f" if "quadratic" in effects else ""
     return Benchmark(
         problems=problems,
         selectors=tuple(selectors),

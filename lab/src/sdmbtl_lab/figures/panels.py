@@ -88,7 +88,7 @@ def _draw_lines(figure: SubFigure, space: ContextSpace, effect: Effect, mean: fl
         dimension = space.dimensions[main.name]
         positions = dimension.to_unit(main.values)
         panel.plot(positions, main.means + mean, ".-", color=BLUE)
-        shown = _spread(len(main.values), 4)
+        shown = evenly_spread(len(main.values), 4)
         panel.set_xticks(positions[shown], [f"{main.values[i]:.3g}" for i in shown])
         scale = " (log)" if dimension.scale == "log" else ""
         panel.set_xlabel(f"{main.name}{scale}", fontsize=SMALL)
@@ -109,7 +109,7 @@ def _draw_slices(figure: SubFigure, space: ContextSpace, effect: Effect, mean: f
         name, levels = axes.pop(sliced)
         slices = [
             (f"{name} = {levels[number]:.3g}", np.asarray(values.take(number, axis=sliced)))
-            for number in _spread(len(levels), MOST_SLICES)
+            for number in evenly_spread(len(levels), MOST_SLICES)
         ]
     (down, rows), (across, columns) = axes
     panels = figure.subplots(1, len(slices), sharex=True, sharey=True, squeeze=False)[0]
@@ -213,7 +213,7 @@ def _align_ends(panel: Axes) -> None:
     labels[-1].set_horizontalalignment("right")
 
 
-def _spread(count: int, most: int) -> list[int]:
+def evenly_spread(count: int, most: int) -> list[int]:
     """Up to `most` of the first `count` numbers, with both ends."""
     some: list[int] = np.unique(np.linspace(0, count - 1, most).round().astype(int)).tolist()
     return some

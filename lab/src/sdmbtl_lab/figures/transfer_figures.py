@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 from sdmbtl.contexts import ContextSpace, Levels
 from sdmbtl.errors import FigureError
 from sdmbtl.palette import MAP
+from sdmbtl_lab.figures.panels import evenly_spread
 from sdmbtl_lab.matrices import TransferDataset
 from sdmbtl_lab.matrices.decomposition import Decomposition
 
@@ -130,7 +131,7 @@ def _label(panel: Axes, space: ContextSpace, name: str) -> None:
     """Values of a dimension along both sides."""
     dimension = space.dimensions[name]
     values = dimension.values if isinstance(dimension, Levels) else np.empty(0)
-    shown = np.unique(np.linspace(0, len(values) - 1, MOST_LABELS).round().astype(int))
+    shown = evenly_spread(len(values), MOST_LABELS)
     words = [f"{values[number]:.3g}" for number in shown]
     panel.set_xticks(shown, words, fontsize=SMALL - 1)
     panel.set_yticks(shown, words, fontsize=SMALL - 1)

@@ -116,16 +116,11 @@ def _fit_distance(space: ContextSpace, interaction: Floats) -> tuple[Floats, flo
     """
     if is_flat(interaction):
         return np.zeros(space.n_dimensions), None
-    features = [np.abs(units[:, None] - units) for units in space.unit_targets.T]
-    products = np.array([[(a * b).sum() for b in features] for a in features])
-    moments = np.array([(feature * interaction).sum() for feature in features])
-    n, row_means = len(interaction), np.stack([f.mean(axis=1) for f in features], axis=1)
-    mean = row_means.mean(axis=0)
-    # The features are symmetric: column means are row means.
-    centred = products - 2 * n * row_means.T @ row_means + n * n * np.outer(mean, mean)
-    coefficients = np.linalg.pinv(centred, rcond=1e-10, hermitian=True) @ moments
-    explained = float(coefficients @ moments)
-    return coefficients, min(explained / float((interaction**2).sum()), 1.0)
+    distances = (np.abs(units[:, None] - units) for units in space.unit_targets.T)
+    features = np.stack([SobolHoeffding.of(d).interaction.ravel() for d in distances], axis=1)
+    values = interaction.ravel()
+    coefficients = np.asarray(np.linalg.lstsq(features, values, rcond=1e-10)[0], dtype=np.float64)
+    return coefficients, min(float((features @ coefficients) @ values / (values @ values)), 1.0)
 
 
 #: Parts into which a dimension without levels is cut.

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from sdmbtl.selectors.choice import tie_margin
+from sdmbtl.selectors.acquisition import tie_margin
 
 #: Choosing matters where the Myopic Oracle is this far above random choice, as a share of the
 #: range of returns, after this many policies.

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import math
 from abc import ABC, abstractmethod
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -39,8 +38,6 @@ class ReturnCode:
         """The code of some returns, exact if they are means of whole numbers."""
         episodes = int(card.get("recipe", {}).get("episodes", 1))
         low, high = float(returns.min()), float(returns.max())
-        if not math.isfinite(high - low):
-            raise MatrixError(f"Returns from {low} to {high} are too far apart to be kept.")
         if max(abs(low), abs(high)) * episodes < _EXACT_BELOW:
             exact = cls(round(low * episodes) / episodes, 1 / episodes)
             if np.array_equal(exact.decoded(exact.encoded(returns)), returns):

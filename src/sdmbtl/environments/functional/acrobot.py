@@ -8,7 +8,7 @@ import jax
 import jax.numpy as jnp
 from gymnasium.spaces import Discrete
 
-from sdmbtl.environments.acrobot import Acrobot
+from sdmbtl.environments.acrobot import Acrobot, move_links
 from sdmbtl.environments.functional.base import FunctionalEnvironment
 
 TIME_STEP = 0.2
@@ -33,11 +33,16 @@ class FunctionalAcrobot(FunctionalEnvironment):
         self, state: jax.Array, action: jax.Array, parameters: jax.Array
     ) -> tuple[jax.Array, jax.Array, jax.Array]:
         """Runge-Kutta of order four; one point off for each step until the tip is high enough."""
-        torque = (action - 1) * parameters[4]
-        k1 = _derivative(state, torque, parameters)
-        k2 = _derivative(state + TIME_STEP / 2 * k1, torque, parameters)
-        k3 = _derivative(state + TIME_STEP / 2 * k2, torque, parameters)
-        k4 = _derivative(state + TIME_STEP * k3, torque, parameters)
+        *rods, strength, gravity = parameters
+        torque = (action - 1) * strength
+
+        def derivative(state: jax.Array) -> jax.Array:
+            return jnp.stack(move_links(state, torque, (*rods, gravity), jnp))
+
+        k1 = derivative(state)
+        k2 = derivative(state + TIME_STEP / 2 * k1)
+        k3 = derivative(state + TIME_STEP / 2 * k2)
+        k4 = derivative(state + TIME_STEP * k3)
         angle_1, angle_2, spin_1, spin_2 = state + TIME_STEP / 6 * (k1 + 2 * k2 + 2 * k3 + k4)
         angle_1, angle_2 = _wrap_angle(angle_1), _wrap_angle(angle_2)
         spin_1 = jnp.clip(spin_1, -MAX_SPIN_1, MAX_SPIN_1)
@@ -51,43 +56,9 @@ class FunctionalAcrobot(FunctionalEnvironment):
         """Cosines and sines of the angles, angular velocities."""
         del parameters
         angle_1, angle_2, spin_1, spin_2 = state
-        return jnp.stack(
-            [
-                jnp.cos(angle_1),
-                jnp.sin(angle_1),
-                jnp.cos(angle_2),
-                jnp.sin(angle_2),
-                spin_1,
-                spin_2,
-            ]
-        )
+        first, second = (jnp.cos(angle_1), jnp.sin(angle_1)), (jnp.cos(angle_2), jnp.sin(angle_2))
+        return jnp.stack([*first, *second, spin_1, spin_2])
 
 
 def _wrap_angle(angle: jax.Array) -> jax.Array:
     return (angle + math.pi) % (2 * math.pi) - math.pi
-
-
-def _derivative(state: jax.Array, torque: jax.Array, parameters: jax.Array) -> jax.Array:
-    """Time derivative of the state: two rods, the torque acting on the joint between them."""
-    length_1, length_2, mass_1, mass_2, _, gravity = parameters
-    angle_1, angle_2, spin_1, spin_2 = state
-    centre_1, centre_2 = length_1 / 2, length_2 / 2
-    inertia_1, inertia_2 = mass_1 * length_1**2, mass_2 * length_2**2
-    cos_2, sin_2 = jnp.cos(angle_2), jnp.sin(angle_2)
-    coupling = mass_2 * length_1 * centre_2
-    d1 = (
-        mass_1 * centre_1**2
-        + mass_2 * (length_1**2 + centre_2**2)
-        + 2 * coupling * cos_2
-        + inertia_1
-        + inertia_2
-    )
-    d2 = mass_2 * centre_2**2 + coupling * cos_2 + inertia_2
-    weight_2 = mass_2 * centre_2 * gravity * jnp.sin(angle_1 + angle_2)
-    weight_1 = (mass_1 * centre_1 + mass_2 * length_1) * gravity * jnp.sin(angle_1)
-    phi_1 = -coupling * sin_2 * (spin_2**2 + 2 * spin_2 * spin_1) + weight_1 + weight_2
-    change_2 = (torque + d2 / d1 * phi_1 - coupling * spin_1**2 * sin_2 - weight_2) / (
-        mass_2 * centre_2**2 + inertia_2 - d2**2 / d1
-    )
-    change_1 = -(d2 * change_2 + phi_1) / d1
-    return jnp.stack([spin_1, spin_2, change_1, change_2])

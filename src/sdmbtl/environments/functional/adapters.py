@@ -71,13 +71,17 @@ def from_gymnax(
         observation, state, reward, ended, *_ = step(key, state, action, of_context(context))
         return state, observation, reward, ended
 
-    actions = env.action_space(params)
-    if hasattr(actions, "n"):
-        return AdaptedEnvironment(begin, advance, spaces.Discrete(int(actions.n)), features, limit)
-    low, high = (np.asarray(bound, np.float32) for bound in (actions.low, actions.high))
-    shape = tuple(actions.shape)
-    box = spaces.Box(np.broadcast_to(low, shape), np.broadcast_to(high, shape), shape)
-    return AdaptedEnvironment(begin, advance, box, features, limit)
+    theirs = env.action_space(params)
+    actions: spaces.Discrete | spaces.Box
+    if hasattr(theirs, "n"):
+        actions = spaces.Discrete(int(theirs.n))
+    else:
+        low, high = (
+            np.broadcast_to(np.asarray(bound, np.float32), tuple(theirs.shape))
+            for bound in (theirs.low, theirs.high)
+        )
+        actions = spaces.Box(low, high)
+    return AdaptedEnvironment(begin, advance, actions, features, limit)
 
 
 def from_brax(
@@ -124,13 +128,7 @@ _Next = tuple[Any, Any, jax.Array, jax.Array]
 
 
 class AdaptedState(NamedTuple):
-    """State of an episode.
-
-    Attributes:
-        inner: State of the adapted environment, any pytree.
-        observation: Its observation, any pytree.
-        key: Key of the random numbers of later steps.
-    """
+    """State of the adapted environment, its observation, and the key of later random numbers."""
 
     inner: Any
     observation: Any
@@ -138,7 +136,7 @@ class AdaptedState(NamedTuple):
 
 
 class AdaptedEnvironment(FunctionalEnvironment):
-    """An environment of another package.
+    """An environment of another package; `from_gymnax` and `from_brax` make it.
 
     The state carries observation and key, so an episode follows from the key of its reset.
 
@@ -146,12 +144,6 @@ class AdaptedEnvironment(FunctionalEnvironment):
         begin: Called with key and context; returns the first state and its observation.
         advance: Called with key, state, action and context; returns the next state, its
             observation, the reward, and the flag of the end.
-        actions: Action space of the environment.
-        features: Usual values of the context features.
-        max_steps: Time limit of an episode.
-
-    Raises:
-        FamilyError: If there is no time limit.
     """
 
     # Functions cannot be compared: an environment is equal to itself only.
@@ -167,7 +159,12 @@ class AdaptedEnvironment(FunctionalEnvironment):
         max_steps: object,
     ) -> None:
         self._begin, self._advance, self._inner_actions = begin, advance, actions
-        self._actions = actions if isinstance(actions, spaces.Discrete) else _one_axis(actions)
+        self._actions = actions
+        if isinstance(actions, spaces.Box):
+            low, high = float(actions.low.flat[0]), float(actions.high.flat[0])
+            if (actions.low != low).any() or (actions.high != high).any():
+                low, high = -1.0, 1.0
+            self._actions = spaces.Box(low, high, (actions.low.size,))
         if max_steps is None:
             raise FamilyError("The environment has no time limit. Pass max_steps=...")
         self._max_steps = check_int("max_steps", int(max_steps), low=1, error=FamilyError)  # type: ignore[call-overload]
@@ -220,14 +217,6 @@ class AdaptedEnvironment(FunctionalEnvironment):
 
     def _context(self, parameters: jax.Array) -> dict[str, Any]:
         return dict(zip(self.defaults, parameters, strict=True))
-
-
-def _one_axis(box: spaces.Box) -> spaces.Box:
-    """Return a box with one axis and one pair of bounds: -1 and 1 if the bounds differ."""
-    low, high = float(box.low.flat[0]), float(box.high.flat[0])
-    if (box.low != low).any() or (box.high != high).any():
-        low, high = -1.0, 1.0
-    return spaces.Box(low, high, (box.low.size,))
 
 
 def _is_float(value: Any) -> bool:

@@ -36,13 +36,10 @@ def find_failed_runs(rows: KnownRows) -> NDArray[np.bool_]:
 def low_outliers(points: NDArray[np.float64], values: NDArray[np.float64]) -> NDArray[np.bool_]:
     """(k,) which values lie so low that they are more likely failures than noise.
 
-    One value after another is taken away, each time the lowest compared with what the others
-    say; of all these sets of outliers the most likely one is returned. So several failures do not
-    hide one another.
-
-    Args:
-        points: (k, D) contexts in unit coordinates.
-        values: (k,) noisy values of a smooth function; failures lie anywhere in a range of 1.
+    The values are noisy ones of a smooth function; failures lie anywhere in a range of 1. One value
+    after another is taken away, each time the lowest compared with what the others predict; of all
+    these sets of outliers the most likely one is returned. So several failures do not hide one
+    another.
     """
     sample = _Sample(points, values)
     likelihood, outliers = sample.log_likelihood(), np.zeros(len(points), dtype=bool)

@@ -8,9 +8,7 @@ from typing import ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from sdmbtl.checks import check_float
 from sdmbtl.contexts import ContextSpace
-from sdmbtl.errors import ModelError
 from sdmbtl.selectors.models.model import KnownRows, RowModel, Shape
 
 
@@ -30,9 +28,6 @@ class LinearGapModel(RowModel):
     ridge: float = 1e-4
 
     name: ClassVar[str] = "linear-gap"
-
-    def __post_init__(self) -> None:
-        check_float("ridge", self.ridge, low=0.0, error=ModelError)
 
     def fit(self, rows: KnownRows) -> LinearGap:
         """Estimate slopes and difficulty by least squares, policies and targets removed first."""
@@ -56,15 +51,13 @@ class LinearGapModel(RowModel):
         return LinearGap(rows.space, slopes, _shrunk(difficulty, linear, noise / k, single=k == 1))
 
 
+@dataclass(frozen=True)
 class LinearGap(Shape):
     """(D,) slopes, negative where returns fall with the distance, and (N,) difficulty."""
 
-    def __init__(
-        self, space: ContextSpace, slopes: NDArray[np.float64], difficulty: NDArray[np.float64]
-    ) -> None:
-        self.space = space
-        self.slopes = slopes
-        self.difficulty = difficulty
+    space: ContextSpace
+    slopes: NDArray[np.float64]
+    difficulty: NDArray[np.float64]
 
     def returns(
         self, sources: NDArray[np.float64], targets: NDArray[np.intp] | slice
@@ -97,11 +90,8 @@ def _shrunk(
 ) -> NDArray[np.float64]:
     """(N,) difficulties, the part of them that is noise removed (empirical Bayes).
 
-    Args:
-        difficulty: (N,) estimates.
-        linear: (N, D + 1) orthonormal basis of the functions that are linear in the target.
-        noise: Variance of the estimates.
-        single: True if they come from one row: then only the linear part is known.
+    `linear` is an (N, D + 1) orthonormal basis of the functions that are linear in the target, and
+    `noise` the variance of the estimates. Of a single row only the linear part is known.
     """
     trend = linear @ (linear.T @ difficulty)
     rest = difficulty - trend

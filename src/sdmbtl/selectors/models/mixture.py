@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -27,9 +27,8 @@ NEGLIGIBLE = 1e-3
 MODELS: dict[str, type[RowModel]] = {model.name: model for model in (PlateauModel, LinearGapModel)}
 
 
-@dataclass(frozen=True)
-class Outcome:
-    """Predictions of one row, compared with it. Arrays have an entry for each model.
+class Outcome(NamedTuple):
+    """Predictions of one row by M models, compared with it.
 
     Attributes:
         log_likelihoods: (M,) log density of the row, up to a constant.
@@ -61,6 +60,8 @@ class ModelMixture:
         outcomes: Outcomes of the predictions of these rows, without the first.
     """
 
+    rows: KnownRows
+
     def __init__(self, models: Sequence[RowModel | str]) -> None:
         for model in models:
             if not isinstance(model, RowModel):
@@ -70,7 +71,6 @@ class ModelMixture:
         if not names or len(set(names)) < len(names):
             raise ModelError(f"Models must have different names. Got {names}.")
         self.failed = np.zeros(0, dtype=bool)
-        self.rows: KnownRows | None = None
         self.outcomes: list[Outcome] = []
         self._fits: tuple[FittedModel, ...] = ()
 
@@ -81,10 +81,10 @@ class ModelMixture:
         """
         self.failed = find_failed_runs(rows)
         sound = rows.only(~self.failed)
-        known = 0 if self.rows is None else sound.shared(self.rows)
-        if self.rows is not None and known == len(sound) == len(self.rows):
+        known = sound.shared(self.rows) if self._fits else 0
+        if self._fits and known == len(sound) == len(self.rows):
             return
-        if self.rows is None or known < len(self.rows):
+        if not self._fits or known < len(self.rows):
             known = max(known, 1)
             self.outcomes = self.outcomes[: known - 1]
             self._fit(sound.only(slice(known)))
@@ -98,7 +98,7 @@ class ModelMixture:
 
     def _test(self, source: NDArray[np.float64], row: NDArray[np.float64]) -> Outcome:
         """Compare a (N,) row with the expectations of a policy trained on a (D,) source."""
-        best, n = self._known.best, len(row)
+        best, n = self.rows.best, len(row)
         shifts, errors, likelihoods = np.zeros((3, len(self.models)))
         for number, fitted in enumerate(self._fits):
             mean, (common,) = fitted.predict(source[None], slice(None))
@@ -118,15 +118,9 @@ class ModelMixture:
             shifts,
             errors,
             np.array([fitted.variance for fitted in self._fits]),
-            float(self._known.space.mean(self.improvement(source, best))),
-            float(self._known.space.mean(np.maximum(row - best, 0.0))),
+            float(self.rows.space.mean(self.improvement(source, best))),
+            float(self.rows.space.mean(np.maximum(row - best, 0.0))),
         )
-
-    @property
-    def _known(self) -> KnownRows:
-        if self.rows is None:
-            raise ModelError("No rows yet. Call watch(rows) first.")
-        return self.rows
 
     @property
     def weights(self) -> NDArray[np.float64]:
@@ -135,8 +129,8 @@ class ModelMixture:
 
     def weights_after(self, count: int) -> NDArray[np.float64]:
         """(M,) the same after the first outcomes only."""
-        some = self.outcomes[:count]
-        total = sum((o.log_likelihoods for o in some), np.zeros(len(self.models)))
+        some = (outcome.log_likelihoods for outcome in self.outcomes[:count])
+        total = sum(some, np.zeros(len(self.models)))
         weights = np.exp(total - total.max())
         return np.asarray(weights / weights.sum())
 
@@ -168,7 +162,7 @@ class ModelMixture:
         targets: NDArray[np.intp] | slice = slice(None),
     ) -> NDArray[np.float64]:
         """(m,) expected rise of the mean of (N,) best returns by a policy on each (m, D) source."""
-        size, weights = max(1, BLOCK // len(best[targets])), self._known.space.weights
+        size, weights = max(1, BLOCK // len(best[targets])), self.rows.space.weights
         if weights is not None:
             weights = weights[targets] / weights[targets].sum()
         blocks = (sources[start : start + size] for start in range(0, len(sources), size))
@@ -188,7 +182,7 @@ class ModelMixture:
         solved already. So no return is expected to exceed the largest one seen.
         """
         some = best[targets]
-        ceiling = np.maximum(some, self._known.ceiling)
+        ceiling = np.maximum(some, self.rows.ceiling)
         total = np.zeros((len(sources), len(some)))
         for weight, calibration, fitted in zip(
             self.weights, self._calibrations, self._fits, strict=True
@@ -206,4 +200,4 @@ class ModelMixture:
             return np.ones(len(self.models))
         errors = np.sum([outcome.errors for outcome in self.outcomes], axis=0)
         variances = np.sum([outcome.variances for outcome in self.outcomes], axis=0)
-        return np.asarray(np.maximum(errors, self._known.least_variance) / variances)
+        return np.asarray(np.maximum(errors, self.rows.least_variance) / variances)

@@ -73,12 +73,7 @@ class Shape(ABC):
     def returns(
         self, sources: NDArray[np.float64], targets: NDArray[np.intp] | slice
     ) -> NDArray[np.float64]:
-        """(m, n) expected returns.
-
-        Args:
-            sources: (m, D) contexts to train on, in unit coordinates.
-            targets: The n targets to predict the returns on.
-        """
+        """(m, n) expected returns on n targets of policies trained on (m, D) unit coordinates."""
 
     @abstractmethod
     def explain(self) -> str:
@@ -103,14 +98,7 @@ class FittedModel:
     """J(x, y) = shape(x, y) + quality(x) + noise.
 
     The quality is a smooth function of the source, the same on all targets. Runs vary around it.
-
-    Args:
-        model: The kind of shape.
-        rows: The rows that it is fitted to.
-
-    Attributes:
-        shape: The shape.
-        variance: Variance of a single return around the rest of its row.
+    `variance` is that of a single return around the rest of its row.
     """
 
     def __init__(self, model: RowModel, rows: KnownRows) -> None:
@@ -126,11 +114,7 @@ class FittedModel:
     def predict(
         self, sources: NDArray[np.float64], targets: NDArray[np.intp] | slice
     ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-        """Predict the returns of policies trained on (m, D) sources in unit coordinates.
-
-        Returns:
-            (m, n) expected returns on n targets, and the (m,) variance that each row shares.
-        """
+        """(m, n) expected returns of (m, D) sources, and the (m,) variance each row shares."""
         quality, row_variance = self._quality.predict(sources)
         mean = self.shape.returns(sources, targets)
         mean += quality[:, None]

@@ -10,9 +10,7 @@ from typing import ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from sdmbtl.checks import check_int, short_text
 from sdmbtl.contexts import ContextSpace
-from sdmbtl.errors import ModelError
 from sdmbtl.selectors.models.model import KnownRows, RowModel, Shape
 from sdmbtl.selectors.models.smooth_effect import SmoothEffect
 from sdmbtl.wording import whole_percent
@@ -47,16 +45,6 @@ class PlateauModel(RowModel):
 
     name: ClassVar[str] = "plateau"
 
-    def __post_init__(self) -> None:
-        given = self.reaches
-        if not isinstance(given, list | tuple) or len(given) < 2 or list(given) != sorted(given):
-            raise ModelError(f"'reaches' must be an ascending list. Got {short_text(given)}.")
-        object.__setattr__(self, "reaches", tuple(given))
-        for name in ("sweeps", "pairs"):
-            check_int(name, getattr(self, name), low=1, error=ModelError)
-        if not self.reaches[0] > 0 or not 0 <= self.far_share < 1:
-            raise ModelError("'reaches' must be above 0, 'far_share' at least 0 and below 1.")
-
     def fit(self, rows: KnownRows) -> Plateau:
         """Estimate both levels and the reaches."""
         # One more policy that is equally bad everywhere: few rows fix little about single targets.
@@ -64,7 +52,9 @@ class PlateauModel(RowModel):
         far = np.quantile(np.concatenate([rows.returns, bad]), self.far_share, axis=0)
         trained_there, _ = SmoothEffect(rows.sources, rows.own).predict(rows.space.unit_targets)
         near = np.maximum(rows.best, np.minimum(trained_there, rows.ceiling))
-        some = _some_targets(len(rows.space), max(self.pairs // len(rows), 1))
+        some, count = np.arange(len(rows.space)), max(self.pairs // len(rows), 1)
+        if count < len(some):  # the same ones each time
+            some = np.sort(np.random.default_rng(0).choice(len(some), size=count, replace=False))
         directions = combine_directions(rows.space.n_units)
         ends = rows.space.unit_targets[some] @ directions.T
         away = (rows.sources @ directions.T).T[:, :, None] - ends.T[:, None]
@@ -146,13 +136,6 @@ def combine_directions(dimensions: int) -> NDArray[np.float64]:
     return np.asarray(directions)
 
 
-def _some_targets(targets: int, count: int) -> NDArray[np.intp]:
-    """Some targets, the same ones each time."""
-    if count >= targets:
-        return np.arange(targets)
-    return np.sort(np.random.default_rng(0).choice(targets, size=count, replace=False))
-
-
 def fit_reaches(
     squares: NDArray[np.float64],
     returns: NDArray[np.float64],
@@ -161,7 +144,7 @@ def fit_reaches(
     start: NDArray[np.intp],
     sweeps: int,
 ) -> NDArray[np.float64]:
-    """Least squares over the grid of reaches, one side of a direction after another.
+    """Find (2 F,) reaches by least squares over a grid, one side of a direction after another.
 
     Args:
         squares: (2 F, k, n) squared differences of sources and targets, side by side.
@@ -170,9 +153,6 @@ def fit_reaches(
         grid: (G,) reaches to choose from.
         start: (2 F,) numbers of the reaches to begin with.
         sweeps: Number of times the search goes through all sides.
-
-    Returns:
-        (2 F,) the best reaches found.
     """
     wanted, tall = returns.ravel(), np.broadcast_to(heights, returns.shape).ravel()
     sides = squares.reshape(len(squares), -1)

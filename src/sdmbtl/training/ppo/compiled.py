@@ -48,13 +48,9 @@ class Tasks(NamedTuple):
 
 
 class EnvState(NamedTuple):
-    """The environments that are being played.
+    """The environments that are being played: (E, ...) arrays.
 
-    Attributes:
-        state: Their states, a pytree of (E, ...) arrays.
-        task: (E,) number of the context of each.
-        elapsed_steps: (E,) steps since its last reset.
-        total: (E,) sum of rewards since its last reset.
+    `task` is the number of the context of each; steps and rewards count from its last reset.
     """
 
     state: Any
@@ -73,16 +69,8 @@ class EndedEpisodes(NamedTuple):
 class TrainState(NamedTuple):
     """Everything a training run needs to continue.
 
-    Attributes:
-        optimiser: Weights and the state of Adam.
-        obs_stats: Statistics of the observations.
-        env_state: The environments.
-        key: Key of the next random numbers.
-        ended: Episodes for the next entry of the learning curve.
-        latest_return: Latest entry of the learning curve, NaN before the first.
-        best: Weights and statistics of the policy to return.
-        best_return: Its mean return.
-        evaluation_steps: Steps of evaluations.
+    `latest_return` is the latest entry of the learning curve, NaN before the first. `best` has the
+    weights and statistics of the policy to return, and `best_return` its mean return.
     """
 
     optimiser: Optimiser
@@ -97,9 +85,9 @@ class TrainState(NamedTuple):
 
 
 class CompiledPPO:
-    """Trains policies in one functional environment.
+    """Trains policies in one functional environment; `play` plays those of `evaluated`.
 
-    `play` plays the episodes of `evaluated`, if they differ from those of training.
+    `compiled` has the shapes of training runs for which functions have been compiled.
     """
 
     def __init__(
@@ -119,9 +107,10 @@ class CompiledPPO:
         else:
             bounds = float(actions.low[0]), float(actions.high[0])
             self.distribution = Gaussian(actions.shape[0], bounds)
-        self._start = jax.jit(self._start_all)
+        self.compiled = set[tuple[object, ...]]()
+        self._start = jax.jit(jax.vmap(self._start_one))
         self.advance = jax.jit(self._advance)
-        self.evaluate = jax.jit(self._evaluate)
+        self.evaluate = jax.jit(partial(_apply_to_each, self._keep_best))
         self.play = jax.jit(partial(self._play, (evaluated or environment).reset))
 
     # -- the beginning -----------------------------------------------------------------------
@@ -135,36 +124,28 @@ class CompiledPPO:
         started: TrainState = self._start(weights, obs_stats, numbers, tasks)
         return started
 
-    def _start_all(
-        self, weights: Weights, obs_stats: RunningStats, seeds: jax.Array, tasks: Tasks
+    def _start_one(
+        self, weights: Weights, obs_stats: RunningStats, seed: jax.Array, tasks: Tasks
     ) -> TrainState:
-        """Begin B training runs, with a (B,) seed each."""
-
-        def one(
-            weights: Weights, obs_stats: RunningStats, seed: jax.Array, tasks: Tasks
-        ) -> TrainState:
-            key, reset_key = jax.random.split(jax.random.PRNGKey(seed))
-            return TrainState(
-                optimiser=start_optimiser(weights),
-                obs_stats=obs_stats,
-                env_state=self._reset(reset_key, self.settings.num_envs, tasks),
-                key=key,
-                ended=EndedEpisodes(jnp.float32(0.0), jnp.int32(0)),
-                latest_return=jnp.float32(jnp.nan),
-                best=(weights, obs_stats),
-                best_return=jnp.float32(-jnp.inf),
-                evaluation_steps=jnp.int32(0),
-            )
-
-        started: TrainState = jax.vmap(one)(weights, obs_stats, seeds, tasks)
-        return started
+        key, reset_key = jax.random.split(jax.random.PRNGKey(seed))
+        return TrainState(
+            optimiser=start_optimiser(weights),
+            obs_stats=obs_stats,
+            env_state=self._reset(reset_key, self.settings.num_envs, tasks),
+            key=key,
+            ended=EndedEpisodes(jnp.float32(0.0), jnp.int32(0)),
+            latest_return=jnp.float32(jnp.nan),
+            best=(weights, obs_stats),
+            best_return=jnp.float32(-jnp.inf),
+            evaluation_steps=jnp.int32(0),
+        )
 
     # -- training ------------------------------------------------------------------------------
 
     def _advance(
         self, states: TrainState, tasks: Tasks, iterations: jax.Array, total: jax.Array
     ) -> tuple[TrainState, jax.Array]:
-        """Train B policies for (n,) iterations, then add to the learning curve; see `_evaluate`.
+        """Train B policies for (n,) iterations, then add to the learning curve; see `_keep_best`.
 
         The number of all iterations is an array: runs of any length share what is compiled.
         """
@@ -180,10 +161,6 @@ class CompiledPPO:
             return _apply_to_each(one, states, tasks), None
 
         states, _ = jax.lax.scan(iterate, states, iterations)
-        return self._evaluate(states, tasks)
-
-    def _evaluate(self, states: TrainState, tasks: Tasks) -> tuple[TrainState, jax.Array]:
-        """Return the states of B policies, and (B,) mean returns on their training contexts."""
         kept: tuple[TrainState, jax.Array] = _apply_to_each(self._keep_best, states, tasks)
         return kept
 
@@ -210,8 +187,7 @@ class CompiledPPO:
         def step(env_state: EnvState, key: jax.Array) -> tuple[EnvState, tuple[jax.Array, ...]]:
             act_key, reset_key = jax.random.split(key)
             parameters = _take_rows(tasks.parameters, env_state.task)
-            seen = self._observe(env_state.state, env_state.task, tasks)
-            obs = self._normalize(seen, state.obs_stats)
+            seen, obs = self._observe(env_state.state, env_state.task, tasks, state.obs_stats)
             outputs = weights.act(obs)
             action, log_prob = self.distribution.sample(outputs, weights.log_std, act_key)
             next_state, reward, terminated = jax.vmap(environment.step)(
@@ -219,8 +195,7 @@ class CompiledPPO:
             )
             elapsed_steps = env_state.elapsed_steps + 1
             truncated = (elapsed_steps >= self.max_steps) & ~terminated
-            next_seen = self._observe(next_state, env_state.task, tasks)
-            next_obs = self._normalize(next_seen, state.obs_stats)
+            _, next_obs = self._observe(next_state, env_state.task, tasks, state.obs_stats)
             fresh = self._reset(reset_key, settings.num_envs, tasks)
             done = terminated | truncated
             total = env_state.total + reward
@@ -243,17 +218,14 @@ class CompiledPPO:
         transitions = Transition(obs, action, log_prob, advantage, value_target)
         return env_state, transitions, seen.reshape(-1, seen.shape[-1]), ended
 
-    # -- observations ------------------------------------------------------------------------------
-
-    def _normalize(self, observations: jax.Array, obs_stats: RunningStats) -> jax.Array:
-        return normalize(observations, obs_stats) if self.settings.norm_obs else observations
-
-    def _observe(self, states: Any, task: jax.Array, tasks: Tasks) -> jax.Array:
-        """Return (E, O + C) observations with the context's coordinates, if they are seen."""
+    def _observe(
+        self, states: Any, task: jax.Array, tasks: Tasks, obs_stats: RunningStats
+    ) -> tuple[jax.Array, jax.Array]:
+        """Return (E, O + C) observations, with the context if it is seen, and as normalised."""
         parameters = _take_rows(tasks.parameters, task)
         seen = jax.vmap(self.environment.observe)(states, parameters)
-        joined: jax.Array = append_context(seen, _take_rows(tasks.coordinates, task))
-        return joined
+        seen = append_context(seen, _take_rows(tasks.coordinates, task))
+        return seen, normalize(seen, obs_stats) if self.settings.norm_obs else seen
 
     # -- episodes ----------------------------------------------------------------------------------
 
@@ -289,7 +261,7 @@ class CompiledPPO:
 
         def step(carry: _Episodes) -> _Episodes:
             elapsed_steps, states, total, length, done = carry
-            obs = self._normalize(self._observe(states, each, tasks), obs_stats)
+            _, obs = self._observe(states, each, tasks, obs_stats)
             actions = self.distribution.best(weights.act(obs))
             states, rewards, terminated = jax.vmap(self.environment.step)(
                 states, actions, parameters

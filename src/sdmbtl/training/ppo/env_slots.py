@@ -37,9 +37,6 @@ class RolloutArrays(NamedTuple):
         obs: (T + 1, S, I) observations before each action, and after the last.
         last_obs: (T, S, I) observation in which a truncated episode ended; elsewhere anything.
         action: (T, S, D) actions as they are learned.
-        reward: (T, S).
-        terminated: (T, S) True where an agent's episode ended.
-        truncated: (T, S) True where an agent was cut off.
         present: (T + 1, S) True where there is an agent that acts on the observation.
         env_action: (S, ...) actions of the current step as the environments take them.
     """
@@ -78,10 +75,8 @@ class RolloutArrays(NamedTuple):
 class EpisodeReturns:
     """Returns of the episodes of training, for the learning curve.
 
-    Attributes:
-        running: (S,) sum of rewards of each episode that is being played.
-        total: Sum of the returns of episodes that ended since the last entry of the curve.
-        number: Number of these episodes.
+    `running` has the (S,) sums of rewards of those that are being played, `total` and `number`
+    count those that ended since the last entry of the curve.
     """
 
     running: NDArray[np.float64]
@@ -108,11 +103,8 @@ class EpisodePlan:
     """The episodes of a training run: each follows from its environment's number and its own.
 
     Attributes:
-        family: Makes the environments.
-        space: The context space.
         contexts: (M, D) contexts, one of which each episode draws.
         seed: Seed of the training run.
-        observations: Flattens observations.
         sees_context: If observations end with the context's unit coordinates.
         max_episode_steps: Time limit of an episode; None for none.
     """
@@ -133,13 +125,9 @@ class EpisodePlan:
 
 @dataclass
 class EnvState:
-    """State of one environment, from which it can be continued.
+    """State of one environment: its episode, and the (agents, ...) actions since the reset.
 
     No simulator has to save itself: the same actions after the same reset give the same state.
-
-    Attributes:
-        episode: Number of the episode that is being played.
-        actions: (agents, ...) actions of each step since its reset.
     """
 
     episode: int = 0
@@ -147,12 +135,7 @@ class EnvState:
 
 
 class EnvSlots(Protocol):
-    """Environments that are stepped together.
-
-    Attributes:
-        arrays: Arrays for their steps.
-        has_empty_slots: True if agents come and go, so that some slots may be empty.
-    """
+    """Environments that are stepped together; with `has_empty_slots`, agents come and go."""
 
     arrays: RolloutArrays
     has_empty_slots: bool

@@ -227,8 +227,10 @@ class GymnasiumPPO(Trainer):
         slots = self.open_slots(job)
         try:
             slots.start(state.env_states)
-            if settings.recurrent:
-                self._recall_actions(state, slots)
+            if settings.recurrent:  # it sees the last action of each episode that is continued
+                for slot, env in enumerate(state.env_states):
+                    last = self._code(env.actions[-1][0]) if env.actions else 0.0
+                    slots.arrays.obs[0, slot, -self._code.size :] = last
             while state.iteration < total:
                 self.iterate(state, slots, job, total)
                 done = state.iteration
@@ -245,13 +247,6 @@ class GymnasiumPPO(Trainer):
         best = state.best
         assert best.policy is not None  # noqa: S101 (the last iteration is an entry)
         return Training(best.policy, steps, best.mean_return, best.curve, best.evaluation_steps)
-
-    def _recall_actions(self, state: GymnasiumTrainState, slots: EnvSlots) -> None:
-        """Write the last action of each episode that is continued after its observation."""
-        code = self._code
-        for slot, env in enumerate(state.env_states):
-            last = code(env.actions[-1][0]) if env.actions else 0.0
-            slots.arrays.obs[0, slot, -code.size :] = last
 
     def begin(self, job: TrainingJob) -> GymnasiumTrainState:
         """Return the state of a training run before its first step.
@@ -334,15 +329,7 @@ class GymnasiumPPO(Trainer):
 
 @dataclass
 class GymnasiumTrainState:
-    """Everything a training run needs to continue.
-
-    Attributes:
-        learner: Weights, optimiser and statistics.
-        env_states: State of each environment.
-        returns: Returns of the episodes.
-        iteration: Number of the iterations that are done.
-        best: The best policy so far.
-    """
+    """Everything a training run needs to continue; `iteration` counts those that are done."""
 
     learner: LearnerState
     env_states: Sequence[EnvState]

@@ -15,7 +15,6 @@ from numpy.typing import ArrayLike, NDArray
 from sdmbtl.checks import check_int, known_options
 from sdmbtl.contexts import ContextSpace
 from sdmbtl.environments.family import EnvironmentFamily
-from sdmbtl.environments.functional import FunctionalEnvironment
 from sdmbtl.errors import TrainerError
 from sdmbtl.policies import Policy
 from sdmbtl.training.base import Trainer
@@ -63,7 +62,7 @@ class JaxEnvPPO(Trainer):
     ) -> None:
         super().__init__(family, space, max_episode_steps=max_episode_steps)
         environment = family.functional()
-        assert environment is not None  # noqa: S101 (`find_ppo_form` has looked)
+        assert environment is not None  # noqa: S101 (`trainer_class` has looked)
         self.chunk = check_int("chunk", chunk, low=1, error=TrainerError)
         known = [f.name for f in fields(PPOSettings)]
         known_options(self.name, settings, [*known, *self.own_settings()], error=TrainerError)
@@ -74,7 +73,7 @@ class JaxEnvPPO(Trainer):
                 "compiled by JAX. Use it as gym:NAME, or leave 'recurrent' out."
             )
         start_backend()
-        self._ppo, self._compiled = _compile(
+        self._ppo = _compile(
             environment,
             self.ppo_settings,
             self.max_episode_steps,
@@ -115,14 +114,15 @@ class JaxEnvPPO(Trainer):
         With evaluations, the parent of a policy is the first candidate for the best one.
         """
         settings, size = self.ppo_settings, self.ppo_settings.batch_size
-        tasks = self._stacked_tasks(jobs)
+        each = [self._tasks(job.contexts, job.sees_context) for job in jobs]
+        tasks = Tasks(*[jax.device_put(np.stack(x)) for x in zip(*each, strict=True)])
         iterations = settings.num_iterations(jobs[0].steps)
         total = iterations * size * len(jobs)
         block = min(settings.eval_every, iterations)
         shape = (tasks.parameters.shape, tasks.coordinates.shape, block, jobs[0].parent is None)
-        if progress is not None and shape not in self._compiled:
+        if progress is not None and shape not in self._ppo.compiled:
             progress(Report(0, total, stage="compiling"))
-        self._compiled.add(shape)
+        self._ppo.compiled.add(shape)
         begin = [self.form.begin(job) for job in jobs]
         states = self._ppo.start(tasks, [job.seed for job in jobs], begin)
         curve: _Curve = []
@@ -207,43 +207,20 @@ class JaxEnvPPO(Trainer):
         seen = self.space.to_unit(vectors) if sees_context else np.empty((len(vectors), 0))
         return Tasks(parameters, seen.astype(np.float32))  # type: ignore[arg-type]
 
-    def _stacked_tasks(self, jobs: Sequence[TrainingJob]) -> Tasks:
-        each = [self._tasks(job.contexts, job.sees_context) for job in jobs]
-        return Tasks(*[jax.device_put(np.stack(x)) for x in zip(*each, strict=True)])
-
     def _make_training(
         self, states: TrainState, number: int, job: TrainingJob, steps: int, curve: _Curve
     ) -> Training:
         """Return the finished run of one of the jobs."""
-        weights, obs_stats = jax.tree.map(lambda x: np.asarray(x)[number], states.best)
-        best_return = float(np.asarray(states.best_return)[number])
-        if not all(
-            np.isfinite(x).all() for x in jax.tree.leaves((best_return, weights, obs_stats))
-        ):
+        best = states.best, states.best_return, states.evaluation_steps
+        (weights, obs_stats), mean, played = jax.tree.map(lambda x: np.asarray(x)[number], best)
+        if not all(np.isfinite(part).all() for part in jax.tree.leaves((weights, obs_stats, mean))):
             raise self.failed(job, "returns or weights are not finite")
-        return Training(
-            policy=self.form.make_policy(weights, obs_stats),
-            steps=steps,
-            source_return=best_return,
-            evaluation_steps=int(np.asarray(states.evaluation_steps)[number]),
-            curve=[(at, float(returns[number])) for at, returns in curve],
-        )
+        entries = [(at, float(returns[number])) for at, returns in curve]
+        policy = self.form.make_policy(weights, obs_stats)
+        return Training(policy, steps, float(mean), entries, int(played))
 
 
 _Curve = list[tuple[int, NDArray[np.float64]]]
 
-
-@lru_cache(maxsize=8)
-def _compile(
-    environment: FunctionalEnvironment,
-    settings: PPOSettings,
-    max_episode_steps: int | None,
-    evaluated: FunctionalEnvironment,
-) -> tuple[CompiledPPO, set[tuple[object, ...]]]:
-    """Return the same functions for the same settings: compiling them takes seconds.
-
-    Returns:
-        The functions, and the shapes of training runs for which they have been compiled.
-    """
-    ppo = CompiledPPO(environment, settings, max_episode_steps, evaluated)
-    return ppo, set()
+#: The same functions for the same settings: compiling them takes seconds.
+_compile = lru_cache(maxsize=8)(CompiledPPO)

@@ -21,9 +21,7 @@ class Trajectory(NamedTuple):
     """(T, E) steps to compute advantages from; observations (T, E, O) as the networks see them.
 
     Attributes:
-        obs: Before the action.
-        next_obs: After it; of an episode that ended, its last one.
-        reward: Rewards as they are learned from.
+        next_obs: After the action; of an episode that ended, its last one.
         terminated: True where the episode ended, so that nothing would have followed.
         done: True where it ended or was truncated, or where the next row is another episode.
     """
@@ -38,14 +36,10 @@ class Trajectory(NamedTuple):
 class Transition(NamedTuple):
     """Samples to learn from: (T, E, ...) in a rollout, (n, ...) in a minibatch.
 
-    A recurrent policy learns from sequences of L samples: (n, L, ...).
+    A recurrent policy learns from sequences of L samples: (n, L, ...). `log_prob` is that of the
+    action when it was taken.
 
     Attributes:
-        obs: Observations as the networks see them.
-        action: Actions that were taken.
-        log_prob: Log probabilities of those actions when they were taken.
-        advantage: Advantages, by generalised advantage estimation.
-        value_target: Returns that the critic learns to predict.
         present: 1 where an agent acted, 0 in empty slots; None if there are no empty ones.
         memory: (n, H) hidden numbers before each sequence, and (n, L) True where an episode
             begins; None without sequences.
@@ -61,8 +55,8 @@ class Transition(NamedTuple):
 
     def recall(self, weights: Weights) -> Transition:
         """Return (n * L, ...) samples with the hidden numbers that actor and critic see."""
-        if self.memory is None or weights.memory is None:
-            return self
+        assert self.memory is not None  # noqa: S101 (the caller has looked)
+        assert weights.memory is not None  # noqa: S101 (as they come together)
         hidden, begins = self.memory
         obs, begins = self.obs.swapaxes(0, 1), begins.swapaxes(0, 1)
         seen = remember_along(weights.memory, obs, hidden, begins).swapaxes(0, 1)
@@ -81,14 +75,7 @@ class Optimiser(NamedTuple):
 @jax.jit
 def start_optimiser(weights: Weights) -> Optimiser:
     """Return weights with a fresh state of Adam."""
-    return Optimiser(weights, _adam(1.0).init(weights))
-
-
-def _adam(max_grad_norm: float) -> optax.GradientTransformationExtraArgs:
-    """Clip the gradient, then scale it as Adam does; the learning rate is applied by `learn`."""
-    return optax.chain(
-        optax.clip_by_global_norm(max_grad_norm), optax.scale_by_adam(eps=ADAM_EPSILON)
-    )
+    return Optimiser(weights, optax.scale_by_adam(eps=ADAM_EPSILON).init(weights))
 
 
 def make_shuffles(
@@ -141,14 +128,8 @@ def learn(
 ) -> Optimiser:
     """Take all epochs over the (n, ...) samples of an iteration.
 
-    Args:
-        optimiser: The weights so far.
-        samples: Transitions of the iteration.
-        shuffles: (update_epochs, n) orders of the samples.
-        share: Share of the run that is done.
-        distribution: Distribution of the actions.
-        settings: The settings.
-        num_minibatches: Minibatches of each order that are learned from; all if left out.
+    `shuffles` are (update_epochs, n) orders of the samples, `share` is that of the run that is
+    done. With `num_minibatches`, only so many of each order are learned from.
     """
     learning_rate = jnp.float32(settings.learning_rate)
     if settings.anneal_lr:
@@ -178,7 +159,8 @@ def loss(
     weights: Weights, batch: Transition, distribution: Distribution, settings: PPOSettings
 ) -> jax.Array:
     """Compute the clipped objective, value loss and entropy bonus of a minibatch."""
-    batch = batch.recall(weights)
+    if batch.memory is not None:
+        batch = batch.recall(weights)
     advantage = batch.advantage - _mean(batch.advantage, batch.present)
     present = batch.present
     std = advantage.std() if present is None else jnp.sqrt(_mean(advantage**2, present))
@@ -200,7 +182,8 @@ def take_step(
     optimiser: Optimiser, gradient: Weights, learning_rate: jax.Array, max_grad_norm: float
 ) -> Optimiser:
     """Take one step of Adam, with the gradient clipped to a largest norm."""
-    scaled, opt_state = _adam(max_grad_norm).update(gradient, optimiser.opt_state)
+    clipped, _ = optax.clip_by_global_norm(max_grad_norm).update(gradient, optax.EmptyState())
+    scaled, opt_state = optax.scale_by_adam(eps=ADAM_EPSILON).update(clipped, optimiser.opt_state)
     steps = jax.tree.map(lambda x: -learning_rate * x, scaled)
     return Optimiser(optax.apply_updates(optimiser.weights, steps), opt_state)
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 import os
 from collections.abc import Mapping
+from contextlib import suppress
 from itertools import pairwise
 from pathlib import Path
 from typing import Any, NamedTuple, TypeVar
@@ -35,31 +36,27 @@ jax.tree_util.register_static(ImageShape)
 
 
 def start_backend() -> None:
-    """Start JAX for small networks; without effect if it has been started before."""
+    """Start JAX for small networks; without effect if it has been started before.
+
+    What it compiles is kept in the user's cache directory, unless they chose another one.
+    """
     # Computations in the background outlive a Ctrl-C, and crash at the exit.
-    jax.config.update("jax_cpu_enable_async_dispatch", False)  # type: ignore[no-untyped-call]
-    _keep_compiled_functions()
+    options: dict[str, Any] = {"jax_cpu_enable_async_dispatch": False}
+    given = Path(os.environ.get("XDG_CACHE_HOME", ""))
+    # Without a home directory nothing is kept.
+    with suppress(RuntimeError):
+        cache = given if given.is_absolute() else Path.home() / ".cache"
+        if getattr(jax.config, "jax_compilation_cache_dir", None) is None:
+            options |= {
+                "jax_compilation_cache_dir": str(cache / "sdmbtl" / "compiled"),
+                "jax_compilation_cache_max_size": COMPILED_BYTES,
+                "jax_persistent_cache_min_compile_time_secs": 0.0,
+            }
+    for name, value in options.items():
+        jax.config.update(name, value)  # type: ignore[no-untyped-call]
     # XLA's number of threads: a second one only costs time here.
     with environment_variables({"NPROC": "1"}):
         jax.devices()
-
-
-def _keep_compiled_functions() -> None:
-    """Keep what JAX compiles in the user's cache directory, unless they chose another one."""
-    if getattr(jax.config, "jax_compilation_cache_dir", None) is not None:
-        return
-    given = Path(os.environ.get("XDG_CACHE_HOME", ""))
-    try:
-        cache = given if given.is_absolute() else Path.home() / ".cache"
-    except RuntimeError:  # no home directory
-        return
-    options = {
-        "jax_compilation_cache_dir": str(cache / "sdmbtl" / "compiled"),
-        "jax_compilation_cache_max_size": COMPILED_BYTES,
-        "jax_persistent_cache_min_compile_time_secs": 0.0,
-    }
-    for name, value in options.items():
-        jax.config.update(name, value)  # type: ignore[no-untyped-call]
 
 
 class Recurrent(NamedTuple):
@@ -75,10 +72,8 @@ class Weights(NamedTuple):
     """Weights of a policy and its critic.
 
     Attributes:
-        actor: Layers of the actor, and
-        critic: of the critic.
         log_std: Log standard deviation of continuous actions.
-        memory: Recurrent unit whose hidden numbers both see; None if they see the inputs.
+        memory: Recurrent unit whose hidden numbers actor and critic see; None if they see inputs.
         image: Shape of the image that the inputs begin with; None if nothing is convolved.
     """
 
@@ -194,13 +189,9 @@ def remember(recurrent: Recurrent, from_x: jax.Array, h: jax.Array) -> jax.Array
 def remember_along(
     recurrent: Recurrent, x: jax.Array, h: jax.Array, begins: jax.Array | None = None
 ) -> jax.Array:
-    """Return (T, n, H) hidden numbers after each of (T, n, I) inputs.
+    """Return (T, n, H) hidden numbers after each of (T, n, I) inputs, from (n, H) before them.
 
-    Args:
-        recurrent: The unit.
-        x: The inputs.
-        h: (n, H) hidden numbers before the first of them.
-        begins: (T, n) True where an episode begins, with nothing to remember; nowhere if left out.
+    `begins` is (T, n) True where an episode begins, with nothing to remember.
     """
     from_inputs = x @ recurrent.inputs + recurrent.bias
     if begins is None:
@@ -221,13 +212,7 @@ def initial_stats(size: int) -> RunningStats:
 def update_stats(
     stats: RunningStats, seen: jax.Array, present: jax.Array | None = None
 ) -> RunningStats:
-    """Add further values to running statistics.
-
-    Args:
-        stats: The statistics so far.
-        seen: (n, O) the values.
-        present: (n,) 1 for those that count, 0 for others; all count if left out.
-    """
+    """Add (n, O) values to running statistics; `present` is 1 for those that count, else 0."""
     if present is None:
         n: jax.Array | int = len(seen)
         mean, var = seen.mean(axis=0), seen.var(axis=0)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any, Self
 
@@ -41,13 +40,11 @@ class PolicyForm:
         observation_size: O, the entries of an observation after it was flattened.
         n_coordinates: C, coordinates of a context, which some policies see after the observation.
         n_outputs: K, the outputs of the actor.
-        settings: Hidden layers and normalisation of observations.
         bounds: Bounds of continuous actions; None for discrete ones, or with a space.
         observation_space: If observations have to be flattened.
         action_space: If actions are of another form than numbers from 0 or plain vectors.
-        action_scale: (K,) centre and half the width of the actions, which are learned between -1
-            and 1; None if they are learned as they are. The file of a policy has the last layer
-            for the environment's actions.
+        action_scale: (K,) centre and half the width of the actions, if they are learned between -1
+            and 1. The file of a policy has the last layer for the environment's actions.
         image: Shape of the image that observations begin with; None if nothing is convolved.
     """
 
@@ -151,7 +148,7 @@ class PolicyForm:
         head, memory = (own.head, own.memory) if isinstance(own, DistilledPolicy) else (own, None)
         shift, scale, *unit = memory or (head.shift, head.scale)
         recurrent = Recurrent(*map(to_jax, unit)) if unit else None
-        layers = _as_layers(zip(head.weights, head.biases, strict=True))
+        layers = jax.tree.map(to_jax, [*zip(head.weights, head.biases, strict=True)])
         obs_stats = RunningStats(to_jax(shift), to_jax(scale**-2.0 - TINY), to_jax(1.0))
         return Weights(layers, [], to_jax(np.zeros(0)), recurrent, self.image), obs_stats
 
@@ -167,14 +164,8 @@ class PolicyForm:
         """
         settings = self.settings
         n_inputs = self.n_inputs(job.sees_context)
-        fresh = initial_weights(
-            job.seed,
-            n_inputs,
-            settings.hidden_sizes,
-            self.n_outputs,
-            recurrent=settings.recurrent,
-            image=self.image,
-        )
+        sizes = n_inputs, settings.hidden_sizes, self.n_outputs
+        fresh = initial_weights(job.seed, *sizes, recurrent=settings.recurrent, image=self.image)
         unseen = initial_stats(n_inputs)
         if job.parent is None:
             return fresh, unseen
@@ -187,7 +178,7 @@ class PolicyForm:
                 actor=[*actor, (last / half_width, (bias - centre) / half_width)]
             )
         head = own.head if isinstance(own, DistilledPolicy) else own
-        critic = _as_layers(head.critic)
+        critic = jax.tree.map(to_jax, head.critic)
         more, memory = n_inputs - len(obs_stats.mean), weights.memory
         if more:
             at = self.observation_size
@@ -213,13 +204,8 @@ class PolicyForm:
     def check_policy(self, policy: Policy, does: str) -> MlpPolicy | DistilledPolicy:
         """Refuse a policy of another form; `does` is what the trainer does with its own."""
         settings, seen = self.settings, self.n_inputs(policy.sees_context)
-        shapes = layer_shapes(
-            seen,
-            settings.hidden_sizes,
-            self.n_outputs,
-            recurrent=settings.recurrent,
-            image=self.image,
-        )
+        sizes = seen, settings.hidden_sizes, self.n_outputs
+        shapes = layer_shapes(*sizes, recurrent=settings.recurrent, image=self.image)
         wanted = f"layers {[seen, *[s[-1] for s in shapes]]} and norm_obs {settings.norm_obs}"
         got = repr(policy)
         match policy:
@@ -245,10 +231,6 @@ class PolicyForm:
             f"This trainer {does} its own policies, with {wanted}. Got {got} instead. Make the "
             "trainer with the settings of that policy."
         )
-
-
-def _as_layers(arrays: Iterable[tuple[NDArray[Any], NDArray[Any]]]) -> Layers:
-    return [(to_jax(weight), to_jax(bias)) for weight, bias in arrays]
 
 
 def _with_inputs(layers: Layers, more: int) -> Layers:

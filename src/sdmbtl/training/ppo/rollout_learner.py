@@ -54,8 +54,6 @@ class LearnerState(NamedTuple):
     """Weights, optimiser and the statistics that learning depends on.
 
     Attributes:
-        optimiser: Weights and state of the optimiser.
-        obs_stats: Statistics of the observations.
         return_stats: Statistics of the discounted returns, by which rewards are scaled.
         discounted: (S,) discounted return so far of each episode that is being played.
         hidden: (S, H) hidden numbers of a recurrent policy in each slot; None of others.
@@ -158,11 +156,10 @@ class RolloutLearner:
         count: jax.Array,
     ) -> LearnerState:
         """Learn from a rollout with empty slots; `list_samples` gives the last two arguments."""
-        settings = self.settings
-        steps, slots = rollout.reward.shape
+        slots = rollout.reward.shape[1]
 
         def take(x: jax.Array) -> jax.Array:
-            return x.reshape(steps * slots, *x.shape[2:])[rows]
+            return x.reshape(-1, *x.shape[2:])[rows]
 
         present = jnp.float32(jnp.arange(len(rows)) < count)
         seen, next_seen = (take(x) for x in _pair_observations(rollout))
@@ -174,15 +171,12 @@ class RolloutLearner:
         ends = take(done) | ~is_followed
         trajectory = Trajectory(obs, next_obs, take(reward), take(rollout.terminated), ends)
         samples = self._make_samples(state, trajectory, take(rollout.action), present)
+        settings = self.settings
         shuffles = make_shuffles(iteration, settings.update_epochs, len(rows), count)
+        number = jnp.maximum(count // settings.minibatch_size, 1)
         optimiser = learn(
-            state.optimiser,
-            samples,
-            shuffles,
-            iteration / total,
-            self.distribution,
-            settings,
-            jnp.maximum(count // settings.minibatch_size, 1),
+            *(state.optimiser, samples, shuffles, iteration / total),
+            *(self.distribution, settings, number),
         )
         return LearnerState(optimiser, obs_stats, return_stats, discounted)
 

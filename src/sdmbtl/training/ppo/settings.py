@@ -92,19 +92,20 @@ class PPOSettings:
     eval_episodes: int = 0
 
     def __post_init__(self) -> None:
-        counts = ("total_timesteps", "num_envs", "num_steps", "minibatch_size", "update_epochs")
-        for name in (*counts, "eval_every"):
-            check_int(name, getattr(self, name), low=1, error=TrainerError)
-        check_int("eval_episodes", self.eval_episodes, low=0, error=TrainerError)
-        shares = ("gamma", "gae_lambda")
-        weights = ("learning_rate", "clip_coef", "ent_coef", "vf_coef", "max_grad_norm")
-        for name in (*shares, *weights):
-            number = check_float(name, getattr(self, name), low=0.0, error=TrainerError)
-            if name in shares and number > 1:
-                raise TrainerError(f"{name!r} must be at most 1. Got {number!r} instead.")
-        check_float("reward_scale", self.reward_scale, error=TrainerError)
-        for name in ("anneal_lr", "norm_obs", "recurrent"):
-            check_bool(name, getattr(self, name), error=TrainerError)
+        for field in fields(self):
+            name, value = field.name, getattr(self, field.name)
+            if field.type == "int":
+                check_int(name, value, low=int(name != "eval_episodes"), error=TrainerError)
+            elif field.type == "float":
+                lowest = -math.inf if name == "reward_scale" else 0.0
+                check_float(name, value, low=lowest, error=TrainerError)
+            elif field.type == "bool":
+                check_bool(name, value, error=TrainerError)
+        for name in ("gamma", "gae_lambda"):
+            if getattr(self, name) > 1:
+                raise TrainerError(
+                    f"{name!r} must be at most 1. Got {getattr(self, name)!r} instead."
+                )
         if not isinstance(self.hidden_sizes, list | tuple):
             raise TrainerError(
                 "'hidden_sizes' must list the units of each layer. "
