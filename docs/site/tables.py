@@ -4,13 +4,12 @@ from __future__ import annotations
 
 import inspect
 import json
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator
 from typing import Any
 
-from sdmbtl.contexts.schema import space_schema
 from sdmbtl.docstrings import read_arguments
 from sdmbtl.environments import EnvironmentFamily, family_names, make_family
-from sdmbtl.selectors import Selector, make, selector_names
+from sdmbtl.selectors import make, selector_names
 from sdmbtl.studies.snapshot import Level, PolicySnapshot, StudySnapshot
 from sdmbtl.training.registry import list_settings
 from sdmbtl.transfer import Coverage
@@ -45,12 +44,9 @@ def trainer_settings() -> str:
 
 
 def selector_settings() -> str:
-    """Return a section for each selector that has settings, and the names of those that have none.
-
-    Settings that all selectors share are listed once.
-    """
+    """Return a section for each selector with settings, and the names of the others."""
     parts, plain = [], []
-    shared = {"space", "seed", "sampling"}
+    shared = {"space", "seed"}
     for name in selector_names():
         factory = make._FACTORIES.get(name)
         if factory is None:
@@ -65,16 +61,7 @@ def selector_settings() -> str:
             parts.append(f"### `{name}`\n\n{_table(SETTING, rows)}")
         else:
             plain.append(f"`{name}`")
-    common = inspect.signature(make._FACTORIES["predictive"]).parameters["sampling"]
-    rows = [("`sampling`", _value(common.default), read_arguments(Selector).get("sampling", ""))]
-    return "\n\n".join(
-        [
-            "Every selector that chooses by a model takes:",
-            _table(SETTING, rows),
-            *parts,
-            f"No other settings: {', '.join(plain)}.",
-        ]
-    )
+    return "\n\n".join([*parts, f"No settings: {', '.join(plain)}."])
 
 
 def _meanings(factory: Any) -> dict[str, str]:
@@ -83,46 +70,6 @@ def _meanings(factory: Any) -> dict[str, str]:
     for described in reversed(inspect.getmro(factory) if inspect.isclass(factory) else (factory,)):
         found |= read_arguments(described)
     return found
-
-
-# -- space files ---------------------------------------------------------------------------
-
-
-def space_file() -> str:
-    """Return a table of keys for each table of a space file, from its JSON Schema."""
-    properties = space_schema()["properties"]
-    dimension = properties["dimensions"]["additionalProperties"]
-    parts = [
-        "### `[dimensions.NAME]`",
-        _keys(dimension["properties"]),
-        "Give `values`, or `low` and `high`.",
-        "### `[targets]`",
-        _keys(properties["targets"]["properties"]),
-        "### `[returns]`",
-        _keys(properties["returns"]["properties"]),
-    ]
-    return "\n\n".join(parts)
-
-
-def _keys(properties: Mapping[str, Mapping[str, Any]]) -> str:
-    rows = [
-        (f"`{name}`", _type(schema), schema["description"]) for name, schema in properties.items()
-    ]
-    return _table(("key", "type", "meaning"), rows)
-
-
-def _type(schema: Mapping[str, Any]) -> str:
-    """Return the type of a key in words."""
-    if "enum" in schema:
-        return ", ".join(f'`"{value}"`' for value in schema["enum"])
-    found = schema["type"]
-    if found == "object":
-        return "table"
-    if found == "array":
-        inner = schema["items"].get("type", "any")
-        return f"list of {' or '.join([inner] if isinstance(inner, str) else inner)}"
-    least = schema.get("minimum")
-    return str(found) if least is None else f"{found}, at least {least}"
 
 
 # -- environments --------------------------------------------------------------------------
