@@ -71,7 +71,7 @@ def test_what_cannot_be_forgotten(study):
         with pytest.raises(SelectorError, match=text):
             study.forget(number)
     study.forget(0)
-    with pytest.raises(SelectorError, match="Trial 0 .* is forgotten: it has no row"):
+    with pytest.raises(SelectorError, match="Trial 0 is forgotten"):
         study.forget(0)
     with pytest.raises(UnknownTrialError, match="no trial"):
         study.forget({"a": 0.5})
