@@ -81,19 +81,6 @@ def test_what_cannot_be_forgotten(study):
         study.tell(pending, ROWS[0], reason="none")
 
 
-@pytest.mark.parametrize("name", ["auto", "m/gp-mbtl", "generalist-first"])
-def test_later_choices_are_those_without_it(name):
-    """Models and choices see the rows that are left, in their order."""
-    selector = make_selector(name, SPACE, seed=1)
-    for row in ROWS:
-        selector.tell(selector.ask(), row)
-    selector.forget(1)
-    fresh = make_selector(name, SPACE, seed=1)
-    fresh.load_state_dict(selector.state_dict())
-    assert fresh.ask() == selector.ask()
-    assert np.array_equal(fresh.rows.returns, ROWS[[0, 2]])
-
-
 def test_one_that_was_trained_here(tmp_path):
     study = open_small(tmp_path / "study")
     study.run(budget=2, progress=False)
