@@ -10,7 +10,7 @@ from typing import Any
 from sdmbtl.contexts.schema import space_schema
 from sdmbtl.docstrings import read_arguments
 from sdmbtl.environments import EnvironmentFamily, family_names, make_family
-from sdmbtl.selectors import Selector, make, selector_names
+from sdmbtl.selectors import make, selector_names
 from sdmbtl.studies.snapshot import Level, PolicySnapshot, StudySnapshot
 from sdmbtl.training.registry import list_settings
 from sdmbtl.transfer import Coverage
@@ -45,12 +45,9 @@ def trainer_settings() -> str:
 
 
 def selector_settings() -> str:
-    """Return a section for each selector that has settings, and the names of those that have none.
-
-    Settings that all selectors share are listed once.
-    """
+    """Return a section for each selector with settings, and the names of the others."""
     parts, plain = [], []
-    shared = {"space", "seed", "sampling"}
+    shared = {"space", "seed"}
     for name in selector_names():
         factory = make._FACTORIES.get(name)
         if factory is None:
@@ -65,16 +62,7 @@ def selector_settings() -> str:
             parts.append(f"### `{name}`\n\n{_table(SETTING, rows)}")
         else:
             plain.append(f"`{name}`")
-    common = inspect.signature(make._FACTORIES["predictive"]).parameters["sampling"]
-    rows = [("`sampling`", _value(common.default), read_arguments(Selector).get("sampling", ""))]
-    return "\n\n".join(
-        [
-            "Every selector that chooses by a model takes:",
-            _table(SETTING, rows),
-            *parts,
-            f"No other settings: {', '.join(plain)}.",
-        ]
-    )
+    return "\n\n".join([*parts, f"No settings: {', '.join(plain)}."])
 
 
 def _meanings(factory: Any) -> dict[str, str]:

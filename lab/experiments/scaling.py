@@ -26,8 +26,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from experiment import peak_mib, read_result, run_child, save_result
-from sdmbtl.contexts import USUAL_SAMPLING, ContextSpace, Interval, TargetSampling
+from sdmbtl.contexts import ContextSpace, Interval
 from sdmbtl.selectors import Selector, make_selector
+from sdmbtl.selectors.base import SAMPLE_SIZE
 from sdmbtl.studies import Study
 from sdmbtl_lab.benchmarks import SyntheticProblem, paper_configurations, simulate
 from sdmbtl_lab.benchmarks.synthetic import (
@@ -51,7 +52,7 @@ NOISE = 5.0
 #: The synthetic contexts run from 0 to this, whatever the number of values in between.
 HIGHEST = 7.0
 #: The comparison of quality: values in each dimension, rounds, sizes of the samples, selectors.
-VALUES, QUALITY_ROUNDS, SAMPLES = 22, 15, (USUAL_SAMPLING.size, 1024)
+VALUES, QUALITY_ROUNDS, SAMPLES = 22, 15, (SAMPLE_SIZE, 1024)
 COMPARED = ("predictive", "m/gp-mbtl-unbiased", "gp-mbtl")
 #: The comparison of speed: values in each dimension, dimensions, rounds; the selectors; the slope
 #: of the first dimensions to the left of the target.
@@ -210,17 +211,15 @@ def compare_choices(
     """Measure performance on one matrix with all targets and with samples of them."""
     space = make_space(values**3, 3)
     matrix = fine_matrix(kind, space, number)
-    settings: dict[str, TargetSampling | None] = {"all": None}
-    settings |= {str(size): TargetSampling(size, size) for size in SAMPLES if size < len(space)}
-    reached = {
-        name: {
-            label: simulate(
-                make_selector(name, space, seed=number, sampling=sampling), matrix, rounds
-            ).curve[-1]
-            for label, sampling in settings.items()
-        }
-        for name in COMPARED
-    }
+    sizes: dict[str, int | None] = {"all": None}
+    sizes |= {str(size): size for size in SAMPLES if size < len(space)}
+    reached: dict[str, dict[str, float]] = {}
+    for name in COMPARED:
+        reached[name] = {}
+        for label, size in sizes.items():
+            selector = make_selector(name, space, seed=number)
+            selector.sample_size, selector.exact_up_to = size, 0
+            reached[name][label] = simulate(selector, matrix, rounds).curve[-1]
     return {
         "problem": kind.name,
         "seed": number,

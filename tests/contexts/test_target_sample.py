@@ -3,8 +3,7 @@
 import numpy as np
 import pytest
 
-from sdmbtl.contexts import ContextSpace, Interval, TargetSample, TargetSampling
-from sdmbtl.errors import ContextError
+from sdmbtl.contexts import ContextSpace, Interval, TargetSample
 
 GRID = ContextSpace(a=range(30), b=np.geomspace(1, 100, 20), c=[False, True])
 LISTED = ContextSpace.sample(1500, seed=1, **{f"x{d}": Interval(0, 1) for d in range(6)})
@@ -69,23 +68,3 @@ class TestRows:
         assert self.sample.find(int(missing[0])) is None
         assert self.sample.find(int(missing[-1])) is None
         assert self.sample.find(None) is None
-
-
-class TestSampling:
-    def test_it_is_read_from_json(self):
-        assert TargetSampling.of({"exact_up_to": 9, "size": 3}) == TargetSampling(9, 3)
-        assert TargetSampling.of(None) is None
-        assert TargetSampling.of(TargetSampling(9, 3)) == TargetSampling(9, 3)
-
-    @pytest.mark.parametrize(
-        ("given", "message"),
-        [
-            ({"number": 3}, "'sampling' has 'exact_up_to' and 'size'"),
-            ({"size": 0}, "'size' must be a whole number >= 1. Got 0"),
-            ({"size": 10, "exact_up_to": 9}, "must be at most 'exact_up_to'.*Got 10 and 9"),
-            (4096, "Got 4096"),
-        ],
-    )
-    def test_what_is_not_usable_is_refused(self, given, message):
-        with pytest.raises(ContextError, match=message):
-            TargetSampling.of(given)

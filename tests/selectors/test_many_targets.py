@@ -7,13 +7,19 @@ import numpy as np
 import pytest
 from test_conformance import CONTRACT
 
-from sdmbtl.contexts import ContextSpace, Interval, TargetSampling
+from sdmbtl.contexts import ContextSpace, Interval
 from sdmbtl.errors import ExhaustedError
 from sdmbtl.selectors import make_selector
 
 NAMES = ("predictive", "m/gp-mbtl", "m-mbtl", "gp-mbtl", "generalist-first")
 SPACE = ContextSpace(a=np.linspace(0, 1, 12), b=np.linspace(0, 1, 12), c=np.linspace(0, 1, 12))
-SAMPLING = {"exact_up_to": 500, "size": 150}
+
+
+def make(name, space=SPACE, *, seed=0, size=150, exact_up_to=500):
+    """A selector that chooses on a sample."""
+    selector = make_selector(name, space, seed=seed)
+    selector.sample_size, selector.exact_up_to = size, exact_up_to
+    return selector
 
 
 def make_row(space, source, seed=0):
@@ -35,21 +41,20 @@ def run(selector, rounds, space=SPACE):
 
 @pytest.mark.parametrize("check", CONTRACT, ids=lambda check: check.__name__)
 def test_the_contract_holds_on_a_sample_of_a_few_targets(check):
-    sampling = TargetSampling(exact_up_to=3, size=3)
-    check(lambda space, seed: make_selector("predictive", space, seed=seed, sampling=sampling))
+    check(lambda space, seed: make("predictive", space, seed=seed, size=3, exact_up_to=3))
 
 
 @pytest.mark.parametrize("name", NAMES)
 class TestEverySelector:
     def test_it_continues_from_its_state(self, name):
-        selector = make_selector(name, SPACE, sampling=SAMPLING)
+        selector = make(name)
         run(selector, 7)
-        again = make_selector(name, SPACE, sampling=SAMPLING)
+        again = make(name)
         again.load_state_dict(json.loads(json.dumps(selector.state_dict())))
         assert [t.source for t in again.ask(3)] == [t.source for t in selector.ask(3)]
 
     def test_rows_in_part_are_enough(self, name):
-        selector = make_selector(name, SPACE, sampling=SAMPLING)
+        selector = make(name)
         rng = np.random.default_rng(0)
         for _ in range(6):
             trial = selector.ask()
@@ -67,11 +72,11 @@ class TestEverySelector:
 @pytest.mark.parametrize("name", ["auto", "m/gp-mbtl", "gp-mbtl"])
 def test_choices_are_as_good_as_those_on_all_targets(name):
     """The mean best return after some rounds, on average over samples."""
-    exact = make_selector(name, SPACE, sampling=None)
+    exact = make_selector(name, SPACE)
     run(exact, 10)
     reached = []
     for seed in range(3):
-        sampled = make_selector(name, SPACE, seed=seed, sampling=SAMPLING)
+        sampled = make(name, seed=seed)
         run(sampled, 10)
         reached.append(sampled.performance)
     width = float(np.ptp(exact.rows.returns))
@@ -79,7 +84,7 @@ def test_choices_are_as_good_as_those_on_all_targets(name):
 
 
 def test_targets_outside_of_the_sample_are_chosen_where_they_are_better():
-    selector = make_selector("m-mbtl", SPACE, sampling=SAMPLING)
+    selector = make("m-mbtl")
     trials = selector.ask(12)
     sample = selector._sample
     assert all(trial.index is not None for trial in trials)
@@ -90,7 +95,7 @@ def test_targets_outside_of_the_sample_are_chosen_where_they_are_better():
 
 def test_the_forecast_is_about_all_targets():
     """A mean over equal parts is the mean over all: forecasts agree with the exact ones."""
-    exact, sampled = (make_selector("auto", SPACE, sampling=s) for s in (None, SAMPLING))
+    exact, sampled = make_selector("auto", SPACE), make("auto")
     for trial in run(exact, 6):
         sampled.tell(trial.source, exact.trials[trial.id].row)
     gain, expected = sampled.remaining_gain(), exact.remaining_gain()
@@ -100,19 +105,19 @@ def test_the_forecast_is_about_all_targets():
 
 
 def test_rows_that_come_later_or_again_are_seen():
-    selector = make_selector("auto", SPACE, sampling=SAMPLING)
+    selector = make("auto")
     trials = selector.ask(4)
     for trial in reversed(trials):
         selector.tell(trial, make_row(SPACE, trial.source, seed=trial.id))
     selector.tell(trials[1], make_row(SPACE, trials[1].source, seed=99), correct=True)
-    fresh = make_selector("auto", SPACE, sampling=SAMPLING)
+    fresh = make("auto")
     fresh.load_state_dict(selector.state_dict())
     assert selector.ask().source == fresh.ask().source
 
 
 def test_when_the_sample_is_used_up_others_follow():
     space = ContextSpace(a=range(8))
-    selector = make_selector("m-mbtl", space, sampling={"exact_up_to": 2, "size": 2})
+    selector = make("m-mbtl", space, size=2, exact_up_to=2)
     trials = selector.ask(8)
     assert sorted(t.index for t in trials) == list(range(8))
     with pytest.raises(ExhaustedError, match="none is left of 8"):
@@ -120,21 +125,19 @@ def test_when_the_sample_is_used_up_others_follow():
 
 
 def test_random_choice_is_among_all_targets():
-    selector = make_selector("m+random", SPACE)
-    selector.sampling = TargetSampling(**SAMPLING)
+    selector = make("m+random")
     chosen = selector.strategies["none"].propose(selector._seen())
     assert "one of 1728 targets" in chosen.reason
 
 
 @pytest.mark.parametrize(("more", "seen"), [(0, len(SPACE)), (-1, 10)])
 def test_small_spaces_are_not_sampled(more, seen):
-    sampling = {"exact_up_to": len(SPACE) + more, "size": 10}
-    selector = make_selector("auto", SPACE, sampling=sampling)
+    selector = make("auto", size=10, exact_up_to=len(SPACE) + more)
     assert len(selector._seen().space) == seen
 
 
 def test_targets_to_evaluate_are_different_and_hold_the_own_context():
-    selector = make_selector("auto", SPACE, sampling=SAMPLING)
+    selector = make("auto")
     run(selector, 3)
     trial = selector.ask()
     targets = selector.targets_to_evaluate(trial, 400)

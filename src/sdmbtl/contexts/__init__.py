@@ -3,11 +3,10 @@
 from sdmbtl.contexts.dimension import Categories, Dimension, Interval, Levels, Range
 from sdmbtl.contexts.source import Source
 from sdmbtl.contexts.space import ContextLike, ContextSpace, space_from_ranges
-from sdmbtl.contexts.target_sample import USUAL_SAMPLING, TargetSample, TargetSampling
+from sdmbtl.contexts.target_sample import TargetSample
 from sdmbtl.contexts.toml import SpaceLike, load_space, read_space
 
 __all__ = [
-    "USUAL_SAMPLING",
     "Categories",
     "ContextLike",
     "ContextSpace",
@@ -18,7 +17,6 @@ __all__ = [
     "Source",
     "SpaceLike",
     "TargetSample",
-    "TargetSampling",
     "load_space",
     "read_space",
     "space_from_ranges",

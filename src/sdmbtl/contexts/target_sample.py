@@ -2,65 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass, fields
 from functools import cached_property
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from sdmbtl.checks import check_int, short_text
 from sdmbtl.contexts.space import ContextSpace
-from sdmbtl.errors import ContextError
 from sdmbtl.seeds import seed_sequence
 
 #: Targets are sorted by unit coordinates rounded to this many steps: sorting whole numbers this
 #: small takes time linear in their number.
 _STEPS = np.iinfo(np.uint16).max
-
-
-@dataclass(frozen=True)
-class TargetSampling:
-    """The number of targets from which on a sample stands for all, and its size.
-
-    Attributes:
-        exact_up_to: With no more targets than this, nothing is sampled.
-        size: Number of targets in the sample.
-    """
-
-    exact_up_to: int = 16_384
-    size: int = 4_096
-
-    def __post_init__(self) -> None:
-        for each in fields(self):
-            check_int(each.name, getattr(self, each.name), low=1, error=ContextError)
-        if self.size > self.exact_up_to:
-            raise ContextError(
-                "The 'size' of a sample must be at most 'exact_up_to', the number of targets from "
-                f"which on there is one. Got {self.size} and {self.exact_up_to} instead."
-            )
-
-    @classmethod
-    def of(cls, given: TargetSampling | Mapping[str, Any] | None) -> TargetSampling | None:
-        """Return a sampling as it is, or make it from its settings; None for no sampling.
-
-        Example:
-            >>> TargetSampling.of({"size": 1024})
-            TargetSampling(exact_up_to=16384, size=1024)
-        """
-        if given is None or isinstance(given, TargetSampling):
-            return given
-        if not isinstance(given, Mapping) or not set(given) <= {"exact_up_to", "size"}:
-            raise ContextError(
-                "The 'sampling' has 'exact_up_to' and 'size', such as {'size': 4096}, or is None. "
-                f"Got {short_text(given)} instead."
-            )
-        return cls(**given)
-
-
-#: The default of selectors.
-USUAL_SAMPLING = TargetSampling()
 
 
 class TargetSample:

@@ -17,7 +17,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from sdmbtl.checks import check_float, check_int, short_text
-from sdmbtl.contexts import ContextLike, ContextSpace, Source, TargetSample, TargetSampling
+from sdmbtl.contexts import ContextLike, ContextSpace, Source, TargetSample
 from sdmbtl.errors import (
     ContextError,
     DuplicateTellError,
@@ -27,7 +27,7 @@ from sdmbtl.errors import (
     StateError,
     UnknownTrialError,
 )
-from sdmbtl.json_data import as_json, differences
+from sdmbtl.json_data import differences
 from sdmbtl.selectors.history import History
 from sdmbtl.selectors.trial import Proposal, Status, Trial, derived_fields
 from sdmbtl.transfer import ObservedRows, as_row, mean_of
@@ -36,8 +36,8 @@ STATE_VERSION = 5
 REPORTED: tuple[Status, ...] = ("finished", "failed", "cancelled")
 #: A trial: the trial, its id, its source, or the context it is a point of.
 TrialLike = Trial | int | Source | ContextLike
-#: A sampling: itself, or its settings as JSON data.
-SamplingLike = TargetSampling | Mapping[str, Any]
+#: Size of the sample of selectors that compare every target with every other.
+SAMPLE_SIZE = 4_096
 
 
 class TellOptions(TypedDict, total=False):
@@ -57,18 +57,20 @@ class Selector(ABC):
     Args:
         space: The context space with its targets.
         seed: Root of every random choice this selector makes.
-        sampling: From how many targets on `propose` gets the history of a sample of them, see
-            `TargetSampling`, also as its settings; None for the history of all targets always.
+
+    Attributes:
+        sample_size: With more than `exact_up_to` targets, `propose` gets the history of a sample of
+            this many; None for the history of all targets always.
+        exact_up_to: Number of targets.
     """
 
     name: ClassVar[str]
+    sample_size: int | None = None
+    exact_up_to: int = 16_384
 
-    def __init__(
-        self, space: ContextSpace, *, seed: int = 0, sampling: SamplingLike | None = None
-    ) -> None:
+    def __init__(self, space: ContextSpace, *, seed: int = 0) -> None:
         self.space = space
         self.seed = check_int("seed", seed, low=0, error=SelectorError)
-        self.sampling = TargetSampling.of(sampling)
         self._sample: TargetSample | None = None
         self.history = History(space, self.seed)
 
@@ -79,7 +81,7 @@ class Selector(ABC):
         """Choose the next source, a function of the history, the settings and the seed.
 
         Must not return a source for which `history.is_taken` holds. The targets are those of
-        `history.space`: with a sampling they may be fewer than those of the selector.
+        `history.space`: with a sample they may be fewer than those of the selector.
 
         Raises:
             ExhaustedError: If no source is left.
@@ -331,7 +333,8 @@ class Selector(ABC):
             "version": STATE_VERSION,
             "selector": self.name,
             "settings": self.settings(),
-            "sampling": as_json(self.sampling),
+            "sample_size": self.sample_size,
+            "exact_up_to": self.exact_up_to,
             "seed": self.seed,
             "space": self.space.to_dict(),
         }
@@ -345,10 +348,10 @@ class Selector(ABC):
     def _seen(self, history: History | None = None) -> History:
         """Return what the selector computes with: the history, perhaps that of a sample."""
         history = self.history if history is None else history
-        if self.sampling is None or len(self.space) <= self.sampling.exact_up_to:
+        if self.sample_size is None or len(self.space) <= self.exact_up_to:
             return history
         if self._sample is None:
-            self._sample = TargetSample(self.space, self.sampling.size, self.seed)
+            self._sample = TargetSample(self.space, self.sample_size, self.seed)
         return history.on_sample(self._sample)
 
     def _next_trial(self, history: History) -> Trial:

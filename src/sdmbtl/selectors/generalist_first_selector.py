@@ -8,11 +8,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sdmbtl.checks import check_bool, check_float, check_int, known_name
-from sdmbtl.contexts import USUAL_SAMPLING, ContextSpace, Source
+from sdmbtl.contexts import ContextSpace, Source
 from sdmbtl.contexts.weights import weighted_mean
 from sdmbtl.errors import ExhaustedError, SelectorError
 from sdmbtl.selectors.acquisition import tie_margin, where_gained
-from sdmbtl.selectors.base import SamplingLike, Selector
+from sdmbtl.selectors.base import SAMPLE_SIZE, Selector
 from sdmbtl.selectors.history import History
 from sdmbtl.selectors.models.region_model import RegionModel, RegionRun
 from sdmbtl.selectors.trial import Proposal, Trial
@@ -58,10 +58,10 @@ class GeneralistFirstSelector(Selector):
             above 90 % of the range of returns.
         reported_parents: Let policies that were only reported be parents. A study that trains has
             no weights of those.
-        sampling: Sampling of very many targets, or its settings; None to compare all of them.
     """
 
     name: ClassVar[str] = "generalist-first"
+    sample_size = SAMPLE_SIZE
 
     def __init__(
         self,
@@ -73,9 +73,8 @@ class GeneralistFirstSelector(Selector):
         sees_context: SeesContext = "never",
         objective: str = "mean",
         reported_parents: bool = True,
-        sampling: SamplingLike | None = USUAL_SAMPLING,
     ) -> None:
-        super().__init__(space, seed=seed, sampling=sampling)
+        super().__init__(space, seed=seed)
         width = check_float("width", width, low=0.0, error=SelectorError)
         if width >= 1:
             raise SelectorError(f"'width' is from 0 (points) to below 1. Got {width!r} instead.")

@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sdmbtl.checks import known_name
-from sdmbtl.contexts import USUAL_SAMPLING, ContextSpace
+from sdmbtl.contexts import ContextSpace
 from sdmbtl.errors import SelectorError
 from sdmbtl.selectors.acquisition import (
     best_source,
@@ -16,7 +16,7 @@ from sdmbtl.selectors.acquisition import (
     expected_improvement,
     mean_improvement,
 )
-from sdmbtl.selectors.base import SamplingLike, Selector
+from sdmbtl.selectors.base import SAMPLE_SIZE, Selector
 from sdmbtl.selectors.gaussian_process import GaussianProcess
 from sdmbtl.selectors.history import History
 from sdmbtl.selectors.trial import Proposal
@@ -50,10 +50,10 @@ class GPSelector(Selector):
             modelled ones (the original MBTL).
         slopes: Estimate of the gap's slopes: "return" as in the paper, "relative" or
             "within" as described in `sdmbtl.transfer.slopes`, or "fixed" (the original MBTL).
-        sampling: Sampling of very many targets, or its settings; None to compare all of them.
     """
 
     name: ClassVar[str] = "gp-mbtl"
+    sample_size = SAMPLE_SIZE
 
     def __init__(
         self,
@@ -62,9 +62,8 @@ class GPSelector(Selector):
         seed: int = 0,
         best: BestPerformance = "real",
         slopes: SlopeSetting = "return",
-        sampling: SamplingLike | None = USUAL_SAMPLING,
     ) -> None:
-        super().__init__(space, seed=seed, sampling=sampling)
+        super().__init__(space, seed=seed)
         known_name("best", best, get_args(BestPerformance), error=SelectorError)
         known_name("slopes", slopes, (*get_args(SlopeMethod), "fixed"), error=SelectorError)
         self.best, self.slopes = best, slopes

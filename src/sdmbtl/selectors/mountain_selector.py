@@ -8,10 +8,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sdmbtl.checks import check_int, known_name
-from sdmbtl.contexts import USUAL_SAMPLING, ContextSpace, Source
+from sdmbtl.contexts import ContextSpace, Source
 from sdmbtl.errors import SelectorError
 from sdmbtl.selectors.acquisition import Sources, best_source
-from sdmbtl.selectors.base import SamplingLike, Selector
+from sdmbtl.selectors.base import SAMPLE_SIZE, Selector
 from sdmbtl.selectors.clustering import NearestDistances, RestartSearch
 from sdmbtl.selectors.history import History
 from sdmbtl.selectors.trial import Proposal
@@ -32,10 +32,10 @@ class MountainSelector(Selector):
         seed: Seed of the choice of restarts, if not every target starts one.
         sources: "targets", or "box" for any point of the box around them.
         restarts: M, the number of targets that start a search in the box; all if left out.
-        sampling: Sampling of very many targets, or its settings; None to compare all of them.
     """
 
     name: ClassVar[str] = "m-mbtl"
+    sample_size = SAMPLE_SIZE
 
     def __init__(
         self,
@@ -44,9 +44,8 @@ class MountainSelector(Selector):
         seed: int = 0,
         sources: Sources = "targets",
         restarts: int | None = None,
-        sampling: SamplingLike | None = USUAL_SAMPLING,
     ) -> None:
-        super().__init__(space, seed=seed, sampling=sampling)
+        super().__init__(space, seed=seed)
         known_name("sources", sources, get_args(Sources), error=SelectorError)
         self.sources = sources
         self.restarts = restarts

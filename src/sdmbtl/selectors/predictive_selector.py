@@ -9,10 +9,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sdmbtl.checks import check_int, short_text
-from sdmbtl.contexts import USUAL_SAMPLING, ContextLike, ContextSpace, TargetSample
+from sdmbtl.contexts import ContextLike, ContextSpace, TargetSample
 from sdmbtl.errors import ExhaustedError, ModelError, SelectorError
 from sdmbtl.selectors.acquisition import best_source, best_target, where_gained
-from sdmbtl.selectors.base import SamplingLike, Selector
+from sdmbtl.selectors.base import SAMPLE_SIZE, Selector
 from sdmbtl.selectors.history import History
 from sdmbtl.selectors.models.mixture import MODELS, ModelMixture
 from sdmbtl.selectors.models.model import KnownRows, RowModel
@@ -36,10 +36,10 @@ class PredictiveSelector(Selector):
         space: The context space.
         seed: Seed of the random choices.
         models: The models, or their names; plateau and linear gap if left out.
-        sampling: Sampling of very many targets, or its settings; None to compare all of them.
     """
 
     name: ClassVar[str] = "predictive"
+    sample_size = SAMPLE_SIZE
 
     def __init__(
         self,
@@ -47,9 +47,8 @@ class PredictiveSelector(Selector):
         *,
         seed: int = 0,
         models: Sequence[RowModel | str] = tuple(MODELS),
-        sampling: SamplingLike | None = USUAL_SAMPLING,
     ) -> None:
-        super().__init__(space, seed=seed, sampling=sampling)
+        super().__init__(space, seed=seed)
         if not isinstance(models, list | tuple):
             raise ModelError(f"'models' must be a list of models. Got {short_text(models)}.")
         self.mixture = ModelMixture(models)

@@ -7,9 +7,9 @@ from dataclasses import replace
 from typing import Any, ClassVar
 
 from sdmbtl.checks import check_int, known_name
-from sdmbtl.contexts import USUAL_SAMPLING, ContextSpace
+from sdmbtl.contexts import ContextSpace
 from sdmbtl.errors import SelectorError
-from sdmbtl.selectors.base import SamplingLike, Selector
+from sdmbtl.selectors.base import SAMPLE_SIZE, Selector
 from sdmbtl.selectors.gp_selector import GPSelector
 from sdmbtl.selectors.history import History
 from sdmbtl.selectors.mountain_selector import MountainSelector
@@ -39,13 +39,13 @@ class StructureDetectionSelector(Selector):
         seed: Seed of the strategies' random choices.
         assumed: The structure that is assumed before detection begins.
         first_rounds: Number of rounds before detection begins.
-        sampling: Sampling of very many targets, or its settings; None to compare all of them.
 
     Raises:
         SelectorError: If a structure has no strategy.
     """
 
     name: ClassVar[str] = "sd-mbtl"
+    sample_size = SAMPLE_SIZE
 
     def __init__(
         self,
@@ -56,9 +56,8 @@ class StructureDetectionSelector(Selector):
         seed: int = 0,
         assumed: str = MOUNTAIN,
         first_rounds: int = 5,
-        sampling: SamplingLike | None = USUAL_SAMPLING,
     ) -> None:
-        super().__init__(space, seed=seed, sampling=sampling)
+        super().__init__(space, seed=seed)
         self.detector = make_detector(detector)
         for structure, strategy in strategies.items():
             if not isinstance(strategy, Selector) or strategy.space != space:
@@ -112,7 +111,6 @@ class MGPSelector(StructureDetectionSelector):
         mountain: The strategy under Mountain; M-MBTL if left out.
         otherwise: The strategy without structure; GP-MBTL if left out.
         first_rounds: Number of rounds before detection begins.
-        sampling: Sampling of very many targets, or its settings; None to compare all of them.
     """
 
     name: ClassVar[str] = "m/gp-mbtl"
@@ -126,7 +124,6 @@ class MGPSelector(StructureDetectionSelector):
         mountain: Selector | None = None,
         otherwise: Selector | None = None,
         first_rounds: int = 5,
-        sampling: SamplingLike | None = USUAL_SAMPLING,
     ) -> None:
         super().__init__(
             space,
@@ -137,7 +134,6 @@ class MGPSelector(StructureDetectionSelector):
             },
             seed=seed,
             first_rounds=first_rounds,
-            sampling=sampling,
         )
 
     @classmethod
