@@ -116,6 +116,7 @@ def test_every_command_is_described_with_its_options(generated):
     [
         ("trainer-settings", ("| `learning_rate` | `0.0003` | `0.0003` | ", "### `sb3`")),
         ("selector-settings", ("| `width` | `0.25` | ", "### `m/gp-mbtl`", "`gp+random`")),
+        ("space-file", ("| `levels` | integer, at least 1 | ", "| `density` | table | ")),
         ("families", ("### CropPlanning", "| `gravity` | 9.8 | – | – | 1 to 50, 8 values (log) |")),
         ("status-json", ("| `extensions` | ", "| `probably_failed` | ", "| `near_best` | ")),
     ],

@@ -7,21 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from sdmbtl.wording import chosen_by, rise_in_words
-
-
-@pytest.mark.parametrize(
-    ("gain", "text"),
-    [
-        (15.0, "coverage by 3 points"),
-        (5.0, "coverage by 1 point"),
-        (4.0, "coverage by 0.8 points"),
-        (0.0, "coverage by 0 points"),
-        (0.001, "coverage by less than 0.01 points"),
-    ],
-)
-def test_a_rise_of_coverage(gain, text):
-    assert rise_in_words(gain, (-100.0, 400.0)) == text
+from sdmbtl.wording import chosen_by
 
 
 @pytest.mark.parametrize(

@@ -29,6 +29,7 @@ TEXTS: dict[str, Callable[[], str]] = {
     "commands": command_pages,
     "trainer-settings": tables.trainer_settings,
     "selector-settings": tables.selector_settings,
+    "space-file": tables.space_file,
     "families": tables.families,
     "status-json": tables.status_json,
 }

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import inspect
 import json
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
+from sdmbtl.contexts.schema import space_schema
 from sdmbtl.docstrings import read_arguments
 from sdmbtl.environments import EnvironmentFamily, family_names, make_family
 from sdmbtl.selectors import make, selector_names
@@ -70,6 +71,46 @@ def _meanings(factory: Any) -> dict[str, str]:
     for described in reversed(inspect.getmro(factory) if inspect.isclass(factory) else (factory,)):
         found |= read_arguments(described)
     return found
+
+
+# -- space files ---------------------------------------------------------------------------
+
+
+def space_file() -> str:
+    """Return a table of keys for each table of a space file, from its JSON Schema."""
+    properties = space_schema()["properties"]
+    dimension = properties["dimensions"]["additionalProperties"]
+    parts = [
+        "### `[dimensions.NAME]`",
+        _keys(dimension["properties"]),
+        "Give `values`, or `low` and `high`.",
+        "### `[targets]`",
+        _keys(properties["targets"]["properties"]),
+        "### `[returns]`",
+        _keys(properties["returns"]["properties"]),
+    ]
+    return "\n\n".join(parts)
+
+
+def _keys(properties: Mapping[str, Mapping[str, Any]]) -> str:
+    rows = [
+        (f"`{name}`", _type(schema), schema["description"]) for name, schema in properties.items()
+    ]
+    return _table(("key", "type", "meaning"), rows)
+
+
+def _type(schema: Mapping[str, Any]) -> str:
+    """Return the type of a key in words."""
+    if "enum" in schema:
+        return ", ".join(f'`"{value}"`' for value in schema["enum"])
+    found = schema["type"]
+    if found == "object":
+        return "table"
+    if found == "array":
+        inner = schema["items"].get("type", "any")
+        return f"list of {' or '.join([inner] if isinstance(inner, str) else inner)}"
+    least = schema.get("minimum")
+    return str(found) if least is None else f"{found}, at least {least}"
 
 
 # -- environments --------------------------------------------------------------------------

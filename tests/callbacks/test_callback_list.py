@@ -54,17 +54,3 @@ def test_an_error_at_the_end_is_a_warning(caplog):
     with one_callback([Unreachable()]):
         pass
     assert "A callback failed at the end of the run." in caplog.text
-
-
-def test_an_error_is_a_warning_once(study, caplog):
-    def faulty(event):
-        raise ZeroDivisionError
-
-    event, stages = Event("asked", study.trials[0]), []
-    callbacks = [faulty, lambda event: stages.append(event.stage)]
-    with caplog.at_level("DEBUG", logger="sdmbtl"), one_callback(callbacks) as tell:
-        tell(event)
-        tell(event)
-    assert [record.levelname for record in caplog.records] == ["WARNING", "DEBUG"]
-    assert "faulty failed at the stage 'asked'" in caplog.records[0].message
-    assert stages == ["asked", "asked"]

@@ -155,7 +155,7 @@ def test_several_rows_at_once(command, study):
     lines = command("ask", study.path, "-n", 2).stdout.splitlines()
     text = command("tell", study.path, "-", given="\n".join(row(json.loads(x)) for x in lines))
     assert text.stdout.count("recorded as finished") == 2
-    bad = json.dumps([{"id": 1, "returns": ROW}, {"id": 2, "returns": [5.0] * 4}])
+    bad = "\n".join(json.dumps({"id": n, "returns": [n] * 4}) for n in (1, 2))
     result = command("tell", study.path, "-", given=bad, status=2)
     assert result.stdout.startswith("Policy 1, ")
     assert "reported before" in result.stderr

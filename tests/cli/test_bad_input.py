@@ -8,12 +8,8 @@ import numpy as np
 import pytest
 
 from sdmbtl import ContextSpace
-from sdmbtl.contexts import load_space
-from sdmbtl.environments import make_family
 from sdmbtl.errors import SdmbtlError
-from sdmbtl.selectors import make_selector
 from sdmbtl.studies import Study
-from sdmbtl.training import make_trainer
 
 SPACE = ContextSpace(a=[0.0, 1.0], b=[0.0, 1.0])
 GOOD = [1.0, 2.0, 3.0, 4.0]
@@ -72,10 +68,19 @@ RUN = ("run", "CartPole", "--out", "{new}")
 #: Options with wrong values, for each command.
 VALUES = {
     RUN: {
-        "--levels": (HUGE, *WHOLE),
-        "--min-gain": ("1,5",),
+        "--levels": (HUGE, "0", *WHOLE),
+        "--seed": ("-1",),
+        "--time": ("soon", "-5"),
+        "--min-gain": ("1,5", "-1", "2"),
+        **dict.fromkeys(("--budget", "--total-steps", "--episodes", "--steps", "--jobs"), ("0",)),
         "--set": ("gama=0.9", "gamma=high", "gamma=nan", "total_timesteps=-1", "num_envs=0"),
         "--option": ("gravity=1",),
+        "--evaluate": ("some",),
+        "--executor-option": ("address",),
+        "--selector": ("bset",),
+        "--selector-option": ("x=1",),
+        "--trainer": ("pp",),
+        "--space": ("broad",),
     },
     ("ask", "{study}"): {"-n": ("0", *WHOLE), "--lease": ("soon",)},
     ("ask", "{new}", "--space", "{good.toml}"): {
@@ -128,40 +133,6 @@ def test_wrong_words_of_commands(command, stage, unchanged, words, shown):
         words = [word.replace(place, path) for word in words]
         shown = shown.replace(place, path)
     check(command.error(*words), shown)
-
-
-# -- spaces ----------------------------------------------------------------------------------------
-
-RANGE = {"low": "0.1", "high": "2.0", "levels": "3", "scale": '"log"'}
-FIELDS = {
-    "low": ('"a"', "nan", "inf", "-1", "5.0", "1979-05-27"),
-    "high": ("nan", "0.01"),
-    "levels": ("0", "2.5", '"many"', "1" + "0" * 12),
-    "scale": ('"logarithmic"',),
-    "discrete": ('"yes"',),
-    "colour": ("1",),
-}
-RETURNS = ("min = 0", "min = 1\nmax = 1", "min = nan\nmax = 1", "min = 0\nmax = 1\nmean = 2")
-TEXTS = (
-    *("", "dimensions = 3", "[dimensions]\na = 3", "[dimensions.a]", "no TOML"),
-    "".join(f"[dimensions.d{number}]\nvalues = [1]\n" for number in range(65)),
-    *("[dimensions.a]\nlow = 1", "[dimensions.a]\nvalues = [1, 2]\nlow = 1"),
-    *(f"[dimensions.a]\nvalues = {v}" for v in ("3", "[]", '["a", 1]', "[1, 1]")),
-    *(f"[dimensions.a]\nvalues = [1, 2]\n[returns]\n{table}" for table in RETURNS),
-    *(
-        "[dimensions.a]\n" + "\n".join(f"{k} = {v}" for k, v in {**RANGE, name: value}.items())
-        for name, values in FIELDS.items()
-        for value in values
-    ),
-)
-
-
-@pytest.mark.parametrize("text", TEXTS)
-def test_wrong_space_files(tmp_path, text):
-    (tmp_path / "space.toml").write_text(text)
-    with pytest.raises(SdmbtlError) as caught:
-        load_space(tmp_path / "space.toml")
-    check(str(caught.value), "space.toml")
 
 
 # -- Python ----------------------------------------------------------------------------------------
@@ -226,14 +197,3 @@ def test_wrong_settings_of_studies(stage, unchanged, name, value):
     with pytest.raises(SdmbtlError) as caught:
         Study.open(stage.new, space=SPACE, **{name: value})
     check(str(caught.value), "")
-
-
-@pytest.mark.parametrize("value", ["atuo", None])
-def test_wrong_names(value):
-    for make in (
-        lambda: make_selector(value, SPACE),
-        lambda: make_family(value),
-        lambda: make_trainer(value, make_family("CartPole"), SPACE),
-    ):
-        with pytest.raises(SdmbtlError, match=re.escape(repr(value))):
-            make()

@@ -2,13 +2,11 @@
 
 import subprocess
 import sys
-import warnings
 
 import pytest
 import typer
 from typer.core import TyperGroup
 
-from sdmbtl import plugins
 from sdmbtl.cli import app
 
 PRODUCT = {
@@ -84,19 +82,3 @@ def test_help_imports_little():
     rooms = ("environments", "plots", "portfolio", "training")
     assert not loaded & heavy
     assert not loaded & {f"sdmbtl.{room}" for room in rooms}
-
-
-def test_a_broken_plugin_is_named_and_stops_no_other():
-    class Broken:
-        name, dist = "broken", None
-
-        def load(self):
-            raise ImportError("no module named 'moon'")
-
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(plugins, "installed", lambda group: {"broken": Broken()})
-        with pytest.warns(UserWarning, match="'broken'.*moon"):
-            assert plugins.load.__wrapped__("commands", "broken") is None
-    with warnings.catch_warnings():
-        warnings.simplefilter("error")
-        assert plugins.load("commands", "lab") is not None

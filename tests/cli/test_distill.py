@@ -1,4 +1,4 @@
-"""`sdmbtl distill`: one network from a study or from an exported portfolio."""
+"""`sdmbtl distill`: one network from a study."""
 
 import pytest
 
@@ -12,7 +12,7 @@ def little_learning(monkeypatch):
     monkeypatch.setattr(learner, "FEWEST", 1)
 
 
-def test_a_network_of_a_study_is_shown_with_it(command, copied):
+def test_a_network_of_a_study_is_shown_with_it(command, copied, tmp_path):
     data = command.json("distill", copied, "--steps", 100)
     assert data["context"] == "told"
     assert data["steps"] >= 100
@@ -24,17 +24,11 @@ def test_a_network_of_a_study_is_shown_with_it(command, copied):
     assert "one network, context told: " in command("status", copied).stdout
     again = command("distill", copied, "--steps", 100)
     assert "Written to" in again.stdout
-
-
-def test_a_portfolio_needs_a_directory_for_its_network(command, copied, tmp_path):
-    exported, out = tmp_path / "exported", tmp_path / "networks"
-    command("portfolio", copied, "--export", exported)
-    assert "--out DIR" in command.error("distill", exported)
-    command("distill", exported, "--out", out, "--context", "hidden", "--steps", 50)
-    assert not load_policy(out / "hidden.safetensors").is_told
+    command("distill", copied, "--out", tmp_path / "out", "--context", "hidden", "--steps", 50)
+    assert not load_policy(tmp_path / "out" / "hidden.safetensors").is_told
 
 
 def test_bad_input_writes_nothing(command, copied, tmp_path):
     assert "told" in command.error("distill", copied, "--context", "guessed")
-    assert "neither a study nor" in command.error("distill", tmp_path / "no", "--out", tmp_path)
+    assert "not a study" in command.error("distill", tmp_path / "no", "--out", tmp_path)
     assert not (copied / "networks").exists()

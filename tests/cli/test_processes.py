@@ -1,9 +1,8 @@
-"""Whole runs: interrupted by Ctrl-C, and with an environment of one's own."""
+"""Whole runs, interrupted by Ctrl-C."""
 
 import signal
-import sys
 
-from command_runner import OWN_ENVIRONMENT, QUICK, started, wait_until
+from command_runner import QUICK, started, wait_until
 
 from sdmbtl.errors import SdmbtlError
 from sdmbtl.studies import Study
@@ -15,11 +14,6 @@ values = [0.1, 0.3, 0.8, 2.0]
 values = [0.2, 0.5, 1.5, 5.0]
 [dimensions.masspole]
 values = [0.02, 0.5]
-"""
-
-GRAVITIES = """
-[dimensions.gravity]
-values = [5, 10, 15]
 """
 
 
@@ -56,22 +50,3 @@ def test_interrupted_and_resumed(command, tmp_path):
     same[3] = tmp_path / "many.toml"
     whole = command.json(*same, "--budget", kept + 2, "--out", tmp_path / "whole")
     assert comparable(resumed) == comparable(whole)
-
-
-def test_an_environment_of_ones_own(command, tmp_path, monkeypatch):
-    monkeypatch.chdir(tmp_path)
-    monkeypatch.syspath_prepend(tmp_path)
-    monkeypatch.setattr(sys, "dont_write_bytecode", True)
-    (tmp_path / "my_envs.py").write_text(OWN_ENVIRONMENT)
-    (tmp_path / "gravities.toml").write_text(GRAVITIES)
-    status = command.json(
-        *("run", "my_envs:pendulum", "--space", "gravities.toml"),
-        *("--steps", "256", "--set", "num_steps=32", "--set", "num_envs=2"),
-        *("--episodes", "2", "--budget", "2"),
-    )
-    assert status["environment"] == "my_envs:pendulum"
-    assert status["trainer"] == "ppo"
-    assert status["policies"] == 2
-    assert status["coverage"] is None  # nobody said what the range of returns is
-    assert (tmp_path / "runs" / "my_envs-pendulum" / "study.db").exists()
-    sys.modules.pop("my_envs")

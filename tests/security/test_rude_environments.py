@@ -69,7 +69,7 @@ def test_a_run_with_a_rude_environment_ends_well(tmp_path):
     command = [sys.executable, "-m", "sdmbtl", "run", "rude:make", "--space", "space.toml"]
     state = {"XDG_STATE_HOME": str(tmp_path / "state")}
     done = subprocess.run(
-        [*command, "--budget", "2", "--steps", "512", "--out", "study"],
+        [*command, "--budget", "2", "--steps", "512"],
         cwd=tmp_path,
         env={**os.environ, **state},
         capture_output=True,
@@ -79,7 +79,7 @@ def test_a_run_with_a_rude_environment_ends_well(tmp_path):
     assert done.returncode == 0, done.stderr
     assert "2 policies" in done.stdout
     assert "failed" not in done.stderr
-    study = Study.open(tmp_path / "study")
+    study = Study.open(tmp_path / "runs" / "rude-make")
     assert [trial.status for trial in study.trials] == ["finished"] * 2
 
 

@@ -14,7 +14,7 @@ from sdmbtl.selectors import (
     make_selector,
     selector_names,
 )
-from sdmbtl.testing import check_selector, selector_checks
+from sdmbtl.testing import selector_checks
 from sdmbtl.testing import selectors as suite
 
 FACTORIES = {
@@ -83,4 +83,4 @@ class Mute(RandomSelector):
 )
 def test_suite_finds_broken_selectors(broken, complaint):
     with pytest.raises((AssertionError, SelectorError), match=complaint):
-        check_selector(broken)
+        [check(broken) for check in selector_checks()]

@@ -11,12 +11,8 @@ from hypothesis import strategies as st
 
 from sdmbtl import ContextSpace, make_selector, selector_names
 from sdmbtl.errors import (
-    DuplicateTellError,
-    ExhaustedError,
-    RowError,
     SelectorError,
     StateError,
-    UnknownTrialError,
 )
 from sdmbtl.selectors import RandomSelector
 from sdmbtl.selectors import make as registry
@@ -76,32 +72,6 @@ def test_random_is_uniform_and_depends_on_the_seed():
         tuple(c.index for c in make_selector("random", space, seed=s).ask(2)) for s in range(300)
     }
     assert len(pairs) == 20
-
-
-def test_messages_name_the_value_and_the_way_out():
-    space = ContextSpace(a=range(3))
-    selector = make_selector("random", space)
-    trial = selector.ask()
-    with pytest.raises(RowError, match=r"shape \(3,\).*Got shape \(2,\)"):
-        selector.tell(trial, [1.0, 2.0])
-    with pytest.raises(RowError, match="Got inf on target 1.*status='failed'"):
-        selector.tell(trial, [1.0, np.inf, 2.0])
-    with pytest.raises(RowError, match="needs its row"):
-        selector.tell(trial)
-    with pytest.raises(RowError, match="Leave the row out"):
-        selector.tell(trial, [1, 2, 3], status="cancelled")
-    with pytest.raises(SelectorError, match="'finished', 'failed', 'cancelled'.*Got 'done'"):
-        selector.tell(trial, [1, 2, 3], status="done")
-    with pytest.raises(UnknownTrialError, match="no trial 5; there are 1 so far"):
-        selector.tell(5, [1, 2, 3])
-    selector.tell(trial, [1, 2, 3])
-    with pytest.raises(DuplicateTellError, match="skip_if_finished=True.*repeat=True"):
-        selector.tell(trial, [1, 2, 3])
-    with pytest.raises(SelectorError, match=r"'n' must be a whole number >= 1. Got 0"):
-        selector.ask(0)
-    selector.ask(2)
-    with pytest.raises(ExhaustedError, match="none is left of 3"):
-        selector.ask()
 
 
 def test_state_shows_what_differs():

@@ -90,6 +90,11 @@ def test_refuses_bad_trials(factory):
     with pytest.raises(SdmbtlError):
         selector.tell({"a": 1.0, "b": np.nan}, row)
     trial = selector.ask()
+    for given, status in ((row, "cancelled"), (row, "done"), (None, "finished")):
+        with pytest.raises(SelectorError if status == "done" else RowError):
+            selector.tell(trial, given, status=status)
+    with pytest.raises(UnknownTrialError):
+        selector.tell(5, row)
     foreign = Trial(trial.id, space.source(11), space.target(11), 11, "other", "from elsewhere")
     if foreign.source != trial.source:
         with pytest.raises(UnknownTrialError):

@@ -12,160 +12,161 @@ from sdmbtl.selectors.history import History
 from sdmbtl.selectors.trial import TrainingRun
 from sdmbtl.studies import Study
 from sdmbtl.studies.row_evaluation import (
-    LARGEST_SHARE,
-    LARGEST_SHARE_WHOLE,
-    WAVE,
+    COMPARED,
+    COMPARED_SHARE,
+    FIRST,
     RowEvaluation,
     episodes_behind,
+    first_targets,
+    next_comparison,
 )
 
 SPACE = ContextSpace(a=np.linspace(0, 1, 10), b=np.linspace(0, 1, 10))
-N, EPISODES, LONG = len(SPACE), 4, 10
+N, EPISODES = len(SPACE), 4
 
 
-def trial_of(number, steps=100_000, gain=None, **changes):
-    numbers = {} if gain is None else {"expected_gain": gain}
-    source = SPACE.whole(parent=None if number == 0 else 0, steps=steps)
+def trial_of(number, **changes):
+    source = SPACE.whole(parent=None if number == 0 else 0, steps=1000)
     about = {"context": SPACE.context(source.vector), "index": None, "region": SPACE.region(source)}
-    made = Trial(number, source, **about, strategy="x", reason="", numbers=numbers)
-    return made.updated(run=TrainingRun(steps=steps), **changes)
+    made = Trial(number, source, **about, strategy="x", reason="")
+    return made.updated(run=TrainingRun(steps=1000), **changes)
 
 
-def evaluation(trial, history, **changes):
-    known = np.full((N, EPISODES), np.nan)
-    return RowEvaluation(trial, SPACE, known, 7, history=history, **changes)
+def evaluation(trial, targets=None):
+    return RowEvaluation(trial, SPACE, np.full((N, EPISODES), np.nan), 7, targets)
 
 
-def true_returns(number):
-    return np.sin(3 * SPACE.unit_targets.sum(axis=1) + number)
+def history_of(*rows, episodes=1):
+    """Policies with these rows, each a mean of so many episodes."""
+    counts = np.where(np.isnan(rows), 0, episodes)
+    finished = [
+        trial_of(n, status="finished", row=row, episodes=count)
+        for n, (row, count) in enumerate(zip(rows, counts, strict=True))
+    ]
+    return History(SPACE, 0, finished)
 
 
-def play(row, number=0, failing=()):
-    """Play all waves, every episode in `LONG` steps; returns what was played."""
-    batches = []
-    while wave := row.next_wave():
-        for numbers, episodes, seed in wave:
-            batches.append((numbers, episodes, seed))
-            noise = np.random.default_rng(seed).normal(0, 0.3, size=(N, episodes))[numbers]
-            errors = {target: "it fails" for target in numbers if target in failing}
-            played = true_returns(number)[numbers, None] + noise
-            played[[target in errors for target in numbers]] = np.nan
-            row.take(numbers, played, errors, LONG * played.size)
-    return batches
-
-
-def with_one_policy():
-    """A history of one policy that was played on every target."""
-    row = np.arange(N) / N
-    return History(SPACE, 0, [trial_of(0, status="finished", row=row)])
+def everywhere(*numbers):
+    return {number: np.ones(N, bool) for number in numbers}
 
 
 class TestAll:
     def test_everything_is_played_once(self):
-        row = evaluation(trial_of(0), None)
-        ((numbers, episodes, _),) = play(row)
-        assert (numbers, episodes) == (list(range(N)), EPISODES)
-        assert not np.isnan(row.known).any()
-        assert episodes_behind(row.known) is None
+        row = evaluation(trial_of(0))
+        (batch,) = row.batches()
+        assert (batch.numbers, batch.episodes) == (list(range(N)), EPISODES)
+        row.take(batch, np.arange(N * EPISODES, dtype=float).reshape(N, EPISODES), {})
+        np.testing.assert_array_equal(row.known.ravel(), np.arange(N * EPISODES))
+        assert not row.batches()
 
     def test_known_returns_are_not_played_again(self):
-        row = evaluation(trial_of(0), None)
+        row = evaluation(trial_of(0))
         row.known[3] = 1.0
-        ((numbers, *_),) = play(row)
-        assert numbers == [n for n in range(N) if n != 3]
-        assert (row.known[3] == 1.0).all()
+        (batch,) = row.batches()
+        assert batch.numbers == [n for n in range(N) if n != 3]
 
     def test_a_source_between_the_targets_is_played_too(self):
-        trial = trial_of(0)
-        source = SPACE.source(0).__class__.at([0.03, 0.03])
-        row = evaluation(trial.updated(source=source), None)
-        ((numbers, *_),) = row.next_wave()
-        assert numbers[-1] == N
+        row = evaluation(trial_of(0).updated(source=Source.at([0.03, 0.03])))
+        (batch,) = row.batches()
+        assert batch.numbers[-1] == N
         assert row.contexts[N].tolist() == [0.03, 0.03]
         played = np.ones((N + 1, EPISODES))
         played[N] = 5.0
-        row.take(numbers, played, {}, 0)
+        row.take(batch, played, {})
         assert row.own == 5.0
-        assert not row.next_wave()
+        assert not row.batches()
 
 
-class TestChosen:
-    def test_the_first_wave_of_the_first_policy_is_spread_out(self):
-        row = evaluation(trial_of(0), History(SPACE, 0))
-        ((numbers, episodes, _),) = row.next_wave()
-        assert (len(numbers), episodes) == (WAVE, 1)
-        quarters = {tuple(np.round(unit).astype(int)) for unit in SPACE.unit_targets[numbers]}
-        assert len(quarters) == 4
-
-    @pytest.mark.parametrize("steps", [64, 1000, 5000])
-    @pytest.mark.parametrize("whole", [False, True])
-    def test_a_share_of_the_steps_of_training(self, steps, whole):
-        """A wave is begun if it keeps within the share; the first one always."""
-        trial = trial_of(1, steps)
-        if not whole:
-            trial = trial.updated(source=Source.at(SPACE.targets[0], 0.25, parent=0))
-        row = evaluation(trial, with_one_policy())
-        play(row)
-        most, wave = (LARGEST_SHARE_WHOLE if whole else LARGEST_SHARE) * steps, WAVE * LONG
-        assert wave <= row.steps <= max(most, wave)
-        assert row.steps + wave > most or (row.known[:, -1] > -9).all()
-
+class TestOneMoreEpisode:
     def test_all_policies_meet_the_same_episodes(self):
         """The seed belongs to the number of an episode on its target, whoever plays it."""
-        seeds = []
-        for number in (1, 2):
-            row = evaluation(trial_of(number, 4000), with_one_policy())
-            counts, found = np.zeros(N, int), {}
-            for numbers, _, seed in play(row, number):
-                for target in numbers:
-                    found[target, int(counts[target])] = seed
-                    counts[target] += 1
-            seeds.append(found)
-        common = seeds[0].keys() & seeds[1].keys()
-        assert len(common) > WAVE
-        assert {seeds[0][key] for key in common} == {seeds[1][key] for key in common}
-        assert all(seeds[0][key] == seeds[1][key] for key in common)
+        one, other = (evaluation(trial_of(number), np.array([3, 5])) for number in (0, 1))
+        other.known[5, 0] = 1.0  # so its next one is the second
+        (first,), (again, second) = one.batches(), other.batches()
+        assert (first.numbers, again.numbers, second.numbers) == ([3, 5], [3], [5])
+        assert first.seed == again.seed != second.seed
+        assert {first.episodes, again.episodes, second.episodes} == {1}
 
-    @pytest.mark.parametrize("history", [History(SPACE, 0), with_one_policy()])
-    def test_a_context_that_fails_is_not_chosen_again(self, history):
-        failing = set(range(0, N, 2))
-        row = evaluation(trial_of(1), history)
-        batches = play(row, failing=failing)
-        chosen = [target for numbers, *_ in batches for target in numbers if target in failing]
-        assert len(chosen) == len(set(chosen)) > 0
-        assert set(row.errors) == set(chosen)
-        assert np.isnan(row.known[chosen]).all()
+    def test_returns_and_errors_are_kept(self):
+        row = evaluation(trial_of(0), np.array([3, 5]))
+        row.known[:4, 0] = 1.0
+        for batch in row.batches():
+            values = np.array([[np.nan if n == 5 else 9.0] for n in batch.numbers])
+            row.take(batch, values, {5: "it fails"} if 5 in batch.numbers else {})
+        assert row.known[3, :2].tolist() == [1.0, 9.0]
+        assert np.isnan(row.known[5]).all()
+        assert row.errors == {5: "it fails"}
 
-    def test_a_policy_that_fails_everywhere_ends(self):
-        row = evaluation(trial_of(0), History(SPACE, 0))
-        play(row, failing=range(N))
-        assert set(row.errors) == set(range(N))
 
-    def test_no_more_is_played_than_training_would_be_worth(self):
-        eager, thrifty = (
-            evaluation(trial_of(1, gain=gain), with_one_policy()) for gain in (None, 1e9)
-        )
-        play(eager)
-        play(thrifty)
-        assert thrifty.steps == WAVE * LONG < eager.steps
+class TestFirstTargets:
+    def test_they_are_spread_out_and_those_of_every_policy(self):
+        nothing = np.full((N, EPISODES), np.nan)
+        first = first_targets(SPACE, nothing, 7)
+        assert len(first) == FIRST
+        quarters = {tuple(np.round(unit).astype(int)) for unit in SPACE.unit_targets[first]}
+        assert len(quarters) == 4
+        nothing[first[:3], 0] = 1.0
+        assert first_targets(SPACE, nothing, 7).tolist() == first[3:].tolist()
 
+    def test_no_more_than_there_are(self):
+        small = ContextSpace(a=[0.0, 1.0])
+        assert first_targets(small, np.full((2, 1), np.nan), 0).tolist() == [0, 1]
+
+
+class TestNextComparison:
     def test_it_plays_where_the_choice_is_open(self):
         """Where another policy is far better, episodes change nothing."""
-        other = np.where(SPACE.targets[:, 0] < 0.5, 100.0, 0.0)
-        history = History(SPACE, 0, [trial_of(0, status="finished", row=other)])
-        row = evaluation(trial_of(1, 2000), history)
-        play(row)
-        counts = (~np.isnan(row.known)).sum(axis=1)
-        assert counts[other == 0].sum() > 2 * counts[other == 100].sum()
+        far = np.where(SPACE.targets[:, 0] < 0.5, 100.0, 0.0)
+        history = history_of(far, np.sin(9 * SPACE.unit_targets.sum(axis=1)))
+        _, targets = next_comparison(history, everywhere(0, 1), 7)
+        assert len(targets) == COMPARED
+        assert (far[targets] == 0.0).all()
 
-    def test_a_later_policy_changes_nothing(self):
-        """So a row that is begun again after a kill is the same, whatever is finished since."""
-        later = trial_of(1, status="finished", row=true_returns(5))
-        row = evaluation(trial_of(0, 3000), History(SPACE, 0))
-        again = evaluation(trial_of(0, 3000), History(SPACE, 0, [trial_of(0, 3000), later]))
-        play(row)
-        play(again)
-        np.testing.assert_array_equal(row.known, again.known)
+    def test_a_policy_that_is_never_chosen_is_not_played(self):
+        bumps = np.sin(9 * SPACE.unit_targets.sum(axis=1))
+        poor = bumps - 50.0
+        history = history_of(bumps, poor, -bumps)
+        number, _ = next_comparison(history, everywhere(0, 1, 2), 7)
+        assert number != 1
+        number, _ = next_comparison(history, everywhere(1), 7)
+        assert number == 1, "unless no other can be"
+
+    def test_only_open_targets(self):
+        history = history_of(np.arange(N) / N)
+        open_targets = {0: np.arange(N) == 41}
+        for seed in range(30):  # it is not always among those that are drawn
+            chosen = next_comparison(history, open_targets, seed)
+            assert chosen is None or (chosen[0], chosen[1].tolist()) == (0, [41])
+        assert next_comparison(history, {0: np.zeros(N, bool)}, 7) is None
+        assert next_comparison(history, {}, 7) is None
+
+
+@pytest.mark.parametrize("jobs", [1, 2])
+def test_a_share_of_the_steps_of_training(jobs, tmp_path):
+    """Policies are compared until the share is used, also with the last one."""
+    from small_study import REGIONS, TRAINER, open_small
+
+    trainer = {**TRAINER, "total_timesteps": 40_960, "eval_every": 20}
+    study = open_small(tmp_path / "study", **REGIONS, episodes=50, trainer_options=trainer)
+    study.run(budget=3, jobs=jobs)
+    played = sum(t.run.evaluation_steps for t in study.trials)
+    share, one_comparison = COMPARED_SHARE * study.training_steps, 500 * COMPARED
+    assert one_comparison < share <= played <= share + one_comparison
+    assert all(trial.earlier == () for trial in study.trials)
+
+
+def test_policies_are_told_of_when_they_were_compared(tmp_path):
+    from small_study import REGIONS, open_small
+
+    study, told = open_small(tmp_path / "study", **REGIONS), []
+
+    def keep(event):
+        if event.stage == "finished":
+            told.append((event.trial.id, int(event.trial.episodes.sum())))
+
+    study.run(budget=2, callbacks=[keep])
+    assert [number for number, _ in told] == [0, 1]
+    assert told[1][1] == study.trials[1].episodes.sum()
 
 
 def test_episodes_behind_a_row():

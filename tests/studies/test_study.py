@@ -21,7 +21,6 @@ from sdmbtl.errors import (
     DuplicateTellError,
     ExhaustedError,
     FamilyError,
-    RowError,
     SelectorError,
     StudyError,
     TrainerError,
@@ -572,15 +571,6 @@ def test_the_database_comes_first(tmp_path, monkeypatch):
         assert [t.status for t in study.trials] == ["pending"]
 
 
-@pytest.mark.parametrize("returns", [[1, 2], "abc", [[1, 2], [3]], None])
-def test_a_wrong_row_changes_nothing(returns, tmp_path):
-    study = Study.open(tmp_path / "study", space=SPACE)
-    candidate = study.ask()
-    with pytest.raises(RowError):
-        study.tell(candidate, returns)
-    assert Study.open(study.path).trials[0].status == "pending"
-
-
 # -- the result ------------------------------------------------------------------------------------
 
 
@@ -666,13 +656,6 @@ def test_a_series_is_put_in_the_order_of_the_targets(tmp_path):
     assert told.row.tolist() == pytest.approx(
         [np.nan] * 2 + [3.0] + [np.nan] * 2 + [5.0], nan_ok=True
     )
-    assert study.tell([1.0, 1.0], pandas.Series(np.arange(6.0))).row.tolist() == list(range(6))
-    for wrong in (
-        pandas.Series(np.arange(6.0), index=list("abcdef")),
-        pandas.Series([1.0], index=pandas.MultiIndex.from_tuples([(9.0, 9.0)], names=["a", "b"])),
-    ):
-        with pytest.raises(RowError):
-            study.tell([2.0, 0.0], wrong)
 
 
 WANDERING = """

@@ -68,16 +68,15 @@ def ask(
     from sdmbtl.studies import Study
 
     options = parse_settings(selector_option, "--selector-option")
-    if space is None and (selector is not None or seed is not None or options):
+    given = {"selector": selector, "selector_options": options or None, "seed": seed}
+    made: dict[str, Any] = {name: value for name, value in given.items() if value is not None}
+    if space is None and made:
         raise ArgumentError(
             "--selector, --selector-option and --seed belong to a new study: give --space "
             "FILE.toml too. A recorded study keeps its own."
         )
     seconds = None if lease is None else parse_seconds(lease, "--lease")
-    made: dict[str, Any] = {} if space is None else {"space": space, "selector_options": options}
-    if space is not None:
-        made |= {"selector": selector or "auto", "seed": seed or 0}
-    study = Study.open(path, wait=wait, **made)
+    study = Study.open(path, space=space, wait=wait, **made)
     trials = study.ask(n, lease=seconds)
     for trial in trials:
         asked = {key: getattr(trial, key) for key in _ASKED}
@@ -215,9 +214,6 @@ def _read_rows(name: str) -> list[dict[str, Any]]:
     except ValueError:  # one document in several lines
         documents = []
     documents = documents or [parse_text(text, what)]
-    only = documents[0] if len(documents) == 1 else None
-    if isinstance(only, list) and only and all(isinstance(inner, dict) for inner in only):
-        documents = only
     rows = []
     for document in documents:
         row = {"returns": document} if isinstance(document, list) else document

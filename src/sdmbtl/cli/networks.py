@@ -11,47 +11,31 @@ from typing import TYPE_CHECKING
 import typer
 
 from sdmbtl.checks import known_name
-from sdmbtl.cli.options import (
-    JsonOption,
-    PortfolioArgument,
-    StudyArgument,
-    TrustOption,
-)
+from sdmbtl.cli.options import JsonOption, StudyArgument, TrustOption
 from sdmbtl.cli.output import ArgumentError, note, print_json, print_lines
-from sdmbtl.cli.portfolio import open_portfolio
 from sdmbtl.cli.signals import StopSignals, stoppable
-from sdmbtl.transfer import share_of_range
 from sdmbtl.wording import clock, figure, level_figure
 
 if TYPE_CHECKING:
-    from sdmbtl.portfolio.distillation.network import Knowledge
+    from sdmbtl.portfolio.network import Knowledge
     from sdmbtl.training import Report
 
 #: Seconds between two lines of progress; on a terminal there is one for each round.
 LOG_EVERY = 30.0
-#: Environment steps for a portfolio, which does not know how long it was trained.
-PORTFOLIO_STEPS = 100_000
 
 
 def distill(
-    path: PortfolioArgument,
+    path: StudyArgument,
     context: str = typer.Option(
         "told",
         metavar="told|hidden",
         help="told: the network sees the context. hidden: it has a memory instead.",
     ),
     steps: int | None = typer.Option(
-        None,
-        metavar="N",
-        help="Environment steps.",
-        min=1,
-        show_default="30 % of the study's, 100000 for a portfolio",
+        None, metavar="N", help="Environment steps.", min=1, show_default="30 % of the study's"
     ),
     out: Path | None = typer.Option(
-        None,
-        metavar="DIR",
-        help="Directory for the network.",
-        show_default="DIR/networks of a study",
+        None, metavar="DIR", help="Directory for the network.", show_default="networks in the study"
     ),
     trust: TrustOption = False,
     as_json: JsonOption = False,
@@ -63,41 +47,23 @@ def distill(
     """
     from sdmbtl.portfolio.network import read_record
     from sdmbtl.studies import Study
-    from sdmbtl.studies.networks import distill_study, network_path
-    from sdmbtl.studies.store import has_database
+    from sdmbtl.studies.networks import distill_study
 
     knowledge = _check_context(context)
     with stoppable("Interrupted. The same command continues.") as signals:
-        progress = StepProgress(signals, quiet=as_json)
-        if has_database(path):
-            study = Study.open(path, trust=trust)
-            file = distill_study(study, knowledge, steps, out, progress)
-            return_range = study.return_range
-        else:
-            found, trusted = open_portfolio(path, trust=trust)
-            if out is None:
-                raise ArgumentError(
-                    f"{str(path)!r} is not a study. Give a directory for the network: --out DIR"
-                )
-            from sdmbtl.portfolio.distillation import Distiller, distill_to_file
-
-            file = network_path(out, context)
-            family = found.make_family("pass --trust.", trust=trusted)
-            distiller = Distiller(found, family, knowledge)
-            distill_to_file(file, distiller, steps or PORTFOLIO_STEPS, progress=progress)
-            return_range = found.return_range
+        study = Study.open(path, trust=trust)
+        file = distill_study(study, knowledge, steps, out, StepProgress(signals, quiet=as_json))
     record = read_record(file)
     assert record is not None  # noqa: S101 (it was just written)
-    coverage = share_of_range(record.mean_return, return_range)
+    coverage = study.share(record.mean_return)
     if as_json:
         print_json({"file": str(file), "coverage": coverage, **asdict(record)})
         return
     own = level_figure(record.mean_return, coverage)
-    teacher = share_of_range(record.portfolio_return, return_range)
-    portfolio = level_figure(record.portfolio_return, teacher)
+    portfolio = level_figure(record.portfolio_return, study.share(record.portfolio_return))
     lines = [f"✓ one network, context {record.context}: {own}, portfolio {portfolio}"]
-    if return_range is not None:
-        error = record.standard_error / (return_range[1] - return_range[0])
+    if study.return_range is not None:
+        error = record.standard_error / study.return_span
         lines.append(f"  Standard error of the difference: {100 * error:.1f} points.")
     played = f"{record.steps:,} steps, and {record.evaluation_steps:,} to measure it"
     lines += [f"  {played}", f"  Written to {file}; in Python: load_policy({str(file)!r})"]
@@ -135,7 +101,7 @@ def baseline(
 
 def _check_context(context: str) -> Knowledge:
     """Return what a network knows of its context."""
-    from sdmbtl.studies.networks import CONTEXTS
+    from sdmbtl.portfolio.network import CONTEXTS
 
     known_name("--context", context, CONTEXTS, error=ArgumentError)
     return "hidden" if context == "hidden" else "told"

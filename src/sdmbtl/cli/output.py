@@ -11,7 +11,6 @@ import textwrap
 import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager, redirect_stdout
-from enum import Enum
 from functools import partial
 from pathlib import Path
 from typing import Any, NoReturn
@@ -112,8 +111,6 @@ def _write_panels(formatter: Any, usual: str, rows: list[tuple[Any, str, str]]) 
 def help_row(parameter: Any) -> tuple[str, str]:
     """Return the names of a parameter and its help text, with the default."""
     metavar = parameter.metavar or str(parameter.name).upper()
-    if parameter.metavar is None and isinstance(parameter.default, Enum):
-        metavar = "|".join(str(choice.value) for choice in type(parameter.default))
     if parameter.param_type_name != "option":
         return metavar, parameter.help or ""
     names = ", ".join(sorted(parameter.opts, key=len))

@@ -48,7 +48,9 @@ class Source:
     def __post_init__(self) -> None:
         width = check_float("width", self.width, low=0.0, error=ContextError)
         if width > 1:
-            raise ContextError(f"'width' is from 0 (a point) to 1 (the whole space). Got {width}.")
+            raise ContextError(
+                f"'width' must be from 0 (a point) to 1 (the whole space). Got {width} instead."
+            )
         object.__setattr__(self, "width", width)
         for name, low in (("parent", 0), ("steps", 1)):
             if (given := getattr(self, name)) is not None:

@@ -4,11 +4,16 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import Literal, get_args
 
 from sdmbtl.errors import PolicyError
 from sdmbtl.files import unsafe_path_reason
 from sdmbtl.foreign import DAMAGED
 from sdmbtl.policies import load_notes
+
+#: Knowledge of a network about its context, which is also the name of its file.
+Knowledge = Literal["told", "hidden"]
+CONTEXTS: tuple[str, ...] = get_args(Knowledge)
 
 
 @dataclass(frozen=True)

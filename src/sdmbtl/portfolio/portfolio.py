@@ -30,7 +30,7 @@ from sdmbtl.wording import counted, coverage_text, html_lines
 if TYPE_CHECKING:
     from sdmbtl.environments import ContextualEnv, EnvironmentFamily
     from sdmbtl.policies.distilled import DistilledPolicy
-    from sdmbtl.portfolio.distillation.network import Knowledge
+    from sdmbtl.portfolio.network import Knowledge
     from sdmbtl.training import Progress
 
 #: Share of the returns to be expected that an interval holds.

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Iterable, Sequence
+from collections.abc import Hashable, Iterable
 
 import numpy as np
 from numpy.typing import NDArray
@@ -51,8 +51,9 @@ class History:
         self._trials: list[Trial] = []
         self._ids_at: dict[Hashable, list[int]] = {}
         self._rows: ObservedRows | None = None  # made when they are asked for
-        #: Expected returns, and the rows that they were made of.
+        #: Expected returns, the model of returns, and the rows that they were made of.
         self._expected: tuple[NDArray[np.float64], ObservedRows] | None = None
+        self._model: tuple[ReturnModel, ObservedRows] | None = None
         for trial in trials:
             self.record(trial)
 
@@ -95,30 +96,26 @@ class History:
             exact = np.array([t.episodes is None for t in finished], bool) & known.all(axis=1)
             expected = rows.returns
             if not exact.all():
-                means = self._model_of(finished).means
-                expected = np.where(exact[:, None], rows.returns, means)
+                expected = np.where(exact[:, None], rows.returns, self.return_model.means)
             self._expected = expected, rows
         return self._expected[0]
 
-    def _model_of(self, finished: Sequence[Trial]) -> ReturnModel:
-        """Return the model of the returns of some finished trials."""
-        place: dict[int | None, int] = {t.id: number for number, t in enumerate(finished)}
-        returns = np.array([t.row for t in finished])
-        episodes = np.where(np.isnan(returns), 0.0, EXACT)
-        for number, trial in enumerate(finished):
-            if trial.episodes is not None:
-                episodes[number] = trial.episodes
-        parents = [place.get(trial.parent, -1) for trial in finished]
-        sources = [trial.source for trial in finished]
-        return ReturnModel(self.space, parents, returns, episodes, sources=sources)
-
-    def model_with(
-        self, trial: Trial, row: NDArray[np.float64], episodes: NDArray[np.intp]
-    ) -> tuple[ReturnModel, int]:
-        """Return the model of all returns and those of one more policy, and the number of that."""
-        finished = [t for t in self.finished if t.id < trial.id]
-        finished.append(trial.updated(row=row, episodes=episodes))
-        return self._model_of(finished), len(finished) - 1
+    @property
+    def return_model(self) -> ReturnModel:
+        """The model of the returns of all finished trials."""
+        rows = self.rows
+        if self._model is None or self._model[1] is not rows:
+            finished = self.finished
+            place: dict[int | None, int] = {t.id: number for number, t in enumerate(finished)}
+            episodes = np.where(np.isnan(rows.returns), 0.0, EXACT)
+            for number, trial in enumerate(finished):
+                if trial.episodes is not None:
+                    episodes[number] = trial.episodes
+            parents = [place.get(trial.parent, -1) for trial in finished]
+            sources = [trial.source for trial in finished]
+            model = ReturnModel(self.space, parents, rows.returns, episodes, sources=sources)
+            self._model = model, rows
+        return self._model[0]
 
     def row_of(self, number: int) -> int:
         """Return the number of a finished trial's row."""
@@ -235,7 +232,7 @@ class History:
         twin = History(self.space, self.seed, return_range=self.return_range)
         twin._trials = list(self._trials)
         twin._ids_at = {key: list(ids) for key, ids in self._ids_at.items()}
-        twin._rows, twin._expected = self._rows, self._expected
+        twin._rows, twin._expected, twin._model = self._rows, self._expected, self._model
         twin.sample, twin.whole = self.sample, twin if self.whole is self else self.whole
         if self._sampled is not None:
             small, known = self._sampled

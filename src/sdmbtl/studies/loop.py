@@ -10,12 +10,13 @@ from __future__ import annotations
 
 import time
 from collections import deque
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, wait
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from sdmbtl.callbacks import Callback, Event
 from sdmbtl.errors import ExhaustedError, StudyError, WorkerLostError
@@ -27,10 +28,17 @@ from sdmbtl.selectors.trial import TrainingRun
 from sdmbtl.studies.extension import TO_EVALUATE
 from sdmbtl.studies.leases import LeaseKeeper
 from sdmbtl.studies.recording import CODE_ERROR, Recorder
-from sdmbtl.studies.row_evaluation import RowEvaluation
+from sdmbtl.studies.row_evaluation import (
+    COMPARED_SHARE,
+    Batch,
+    RowEvaluation,
+    first_targets,
+    next_comparison,
+)
 from sdmbtl.studies.stopping import StopRule
 
 if TYPE_CHECKING:
+    from sdmbtl.studies.configuration import Configuration
     from sdmbtl.studies.study import Study
     from sdmbtl.training import Checkpoints, TrainingJob
     from sdmbtl.training.evaluation import EvaluationHelpers
@@ -64,7 +72,7 @@ class _Run:
 
 @dataclass(eq=False)
 class _Row:
-    """A row that is evaluated, piece by piece; `done` of the `todo` contexts of this wave are."""
+    """A row that is evaluated, piece by piece; `done` of the `todo` contexts are."""
 
     trial: Trial
     evaluation: RowEvaluation
@@ -79,9 +87,7 @@ class _Piece:
     """Episodes on some contexts of a row, to be played in one task that was lost so often."""
 
     row: _Row
-    numbers: list[int]
-    episodes: int
-    seed: int
+    batch: Batch
     lost: int = 0
 
 
@@ -111,6 +117,8 @@ class Loop:
         self._tasks: dict[Future[Any], _Run | _Piece] = {}
         self._todo: deque[_Run | _Piece] = deque()
         self._in_hand: set[int] = set()
+        #: Finished policies that are told of once they were compared.
+        self._news: list[Event] = []
 
     def run(self) -> str:
         """Continue until a rule holds, and what is under way is done; returns why it stopped."""
@@ -135,7 +143,7 @@ class Loop:
             trial = self.study.trials[number]  # others may have changed it meanwhile
             missing = trial.row is None or np.isnan(trial.row).any()
             if trial.status in ("finished", "failed") and missing and self.files.is_intact(trial):
-                self._begin_row(trial, everywhere=True)
+                self._begin_row(trial, self._known_returns(trial), None)
                 self._work_off()
 
     def evaluate_extended(self) -> None:
@@ -144,9 +152,8 @@ class Loop:
         while waiting := store.facts().get(TO_EVALUATE):
             trial = self.study.trials[waiting[0]]
             if trial.status == "finished" and self.files.is_intact(trial):
-                self._begin_row(trial)
+                self._begin_first(trial)
                 self._work_off()
-                self._in_hand.discard(trial.id)  # also if nothing was worth playing
             with store.transaction():
                 store.set_fact(TO_EVALUATE, waiting[1:])
 
@@ -156,6 +163,7 @@ class Loop:
             while self._todo and len(self._tasks) < self.executor.workers:
                 self._submit(self._todo.popleft())
             self._wait()
+        self._tell_news()
 
     def _fill(self) -> str | None:
         """Give every free worker something to do; why to stop, if there is nothing to be asked."""
@@ -167,6 +175,11 @@ class Loop:
             ours = self.leases.claim([t for t in study.pending if t.run is not None])
             ready = [t for t in ours if t.id not in self._in_hand and self._is_ready(t)]
             trials = ready[: study.configuration.batch]
+            if not trials and self._compare():
+                if self._todo:
+                    continue
+                return None  # to choose with what is being played
+            self._tell_news()
             # Most rules wait for trials that are asked for and not done.
             rules = [rule for rule in self.rules if not trials or rule.even_if_pending]
             reasons = (rule.reason(study) for rule in rules)
@@ -181,7 +194,7 @@ class Loop:
                 return None
             trained = [t for t in trials if self.files.is_intact(t)]
             for trial in trained:
-                self._begin_row(trial)
+                self._begin_first(trial)
             untrained = [t for t in trials if t not in trained]
             self._in_hand |= {trial.id for trial in untrained}
             jobs = [training_job(study, trial) for trial in untrained]
@@ -230,35 +243,82 @@ class Loop:
         self.recorder.give_up(trial, error)
         return False
 
-    def _begin_row(self, trial: Trial, *, everywhere: bool = False) -> None:
-        """Begin to evaluate the policy of a trial, on every target if that is asked for."""
-        self._in_hand.add(trial.id)
-        study, made = self.study, self.study.configuration
-        known = np.full((len(study.space), made.episodes), np.nan)
+    def _known_returns(self, trial: Trial) -> NDArray[np.float64]:
+        """(N, E) returns of a policy on the targets so far, NaN where there are none."""
+        study = self.study
+        known = np.full((len(study.space), study.configuration.episodes), np.nan)
         if trial.row is not None:
-            played = study.store.episodes().get(trial.id, trial.row[:, None])
-            known[:, : played.shape[1]] = played[:, : known.shape[1]]
-        history = None if everywhere or made.evaluate == "all" else study.selector.history
-        seed = derived_seed(made.seed, "evaluate")
-        evaluation = RowEvaluation(trial, study.space, known, seed, history)
-        self._begin_wave(_Row(trial, evaluation, self.files.content(trial.id)))
+            episodes = study.store.episodes().get(trial.id, trial.row[:, None])
+            known[:, : episodes.shape[1]] = episodes[:, : known.shape[1]]
+        return known
 
-    def _begin_wave(self, row: _Row) -> bool:
-        """Cut what is to be played next of a row into pieces; False if nothing is."""
+    def _begin_first(self, trial: Trial) -> None:
+        """Begin to evaluate the policy of a trial, before it is compared with others."""
+        known, made = self._known_returns(trial), self.study.configuration
+        targets = None
+        if made.evaluate != "all":
+            targets = first_targets(self.study.space, known, _evaluation_seed(made))
+        self._begin_row(trial, known, targets)
+
+    def _compare(self) -> bool:
+        """Play the policies on which the choice depends most; False if enough was played."""
+        study, made = self.study, self.study.configuration
+        if made.evaluate == "all":
+            return False
+        if any(isinstance(task, _Piece) for task in self._tasks.values()):
+            return True
+        finished = [t for t in study.selector.history.finished if t.run is not None]
+        training = sum(t.run.steps or 0 for t in finished if t.run is not None)
+        evaluation = sum(t.run.evaluation_steps for t in finished if t.run is not None)
+        if evaluation >= COMPARED_SHARE * training:
+            return False
+        known, errors = {}, study.store.errors()
+        for trial in finished:
+            if trial.id not in self._in_hand and self.files.is_intact(trial):
+                known[trial.id] = self._known_returns(trial)
+        is_open = {number: np.isnan(returns[:, -1]) for number, returns in known.items()}
+        for number, targets in is_open.items():
+            targets[list(errors.get(number, ()))] = False
+        chosen = next_comparison(study.selector.history, is_open, _evaluation_seed(made))
+        if chosen is None:
+            return False
+        trial = study.trials[chosen[0]]
+        if not self.leases.alone and not self.leases.claim([trial]):
+            return False
+        self._begin_row(trial, known[trial.id], chosen[1], errors.get(trial.id))
+        return True
+
+    def _tell_news(self) -> None:
+        for event in self._news:
+            self.tell(replace(event, trial=self.study.trials[event.trial.id]))
+        self._news.clear()
+
+    def _begin_row(
+        self,
+        trial: Trial,
+        known: NDArray[np.float64],
+        targets: NDArray[np.intp] | None,
+        errors: Mapping[int, str] | None = None,
+    ) -> None:
+        """Begin to play a policy on some targets, see `RowEvaluation`, cut into pieces."""
+        study = self.study
+        seed, before = _evaluation_seed(study.configuration), dict(errors or {})
+        evaluation = RowEvaluation(trial, study.space, known, seed, targets, before)
+        row = _Row(trial, evaluation, self.files.content(trial.id))
         pieces: list[_Piece] = []
-        for numbers, episodes, seed in row.evaluation.next_wave():
-            size = max(len(numbers), 1)
+        for batch in evaluation.batches():
+            size = len(batch.numbers)
             if not self.executor.in_process and self.training.make_trainer().evaluates_on_host:
-                size = max(-(-len(numbers) // (PIECES_PER_WORKER * self.executor.workers)), 1)
+                size = max(-(-size // (PIECES_PER_WORKER * self.executor.workers)), 1)
             pieces += [
-                _Piece(row, numbers[i : i + size], episodes, seed)
-                for i in range(0, len(numbers), size)
+                _Piece(row, batch._replace(numbers=batch.numbers[i : i + size]))
+                for i in range(0, len(batch.numbers), size)
             ]
-        row.todo, row.done = sum(len(piece.numbers) for piece in pieces), 0
-        self._todo.extendleft(reversed(pieces))  # before what is still to be trained
+        row.todo = sum(len(piece.batch.numbers) for piece in pieces)
         if pieces:
-            self.tell(Event("evaluating", row.trial, 0, row.todo))
-        return bool(pieces)
+            self._in_hand.add(trial.id)
+            self._todo.extendleft(reversed(pieces))  # before what is still to be trained
+            self.tell(Event("evaluating", trial, 0, row.todo))
 
     def _submit(self, task: _Run | _Piece) -> None:
         from sdmbtl.training.tasks import evaluate_task, train_task
@@ -269,7 +329,7 @@ class Loop:
             what: list[Any] = [train_task, self.training, task.jobs, self.checkpoints]
         else:
             what = [evaluate_task, self.training, task.row.policy, task.row.evaluation.contexts]
-            what += [task.numbers, task.episodes, task.seed, self.helpers if show else None]
+            what += [*task.batch, self.helpers if show else None]
 
         def listen(data: dict[str, Any]) -> None:
             if isinstance(task, _Run):
@@ -318,7 +378,7 @@ class Loop:
         for before in run.trials:
             trial = self.study.trials[before.id]
             if trial.has_policy and trial.status == "pending":
-                self._begin_row(trial)
+                self._begin_first(trial)
             else:  # failed, to be tried again, or reported elsewhere
                 ended.append(trial.id)
         return ended
@@ -327,23 +387,27 @@ class Loop:
         self, piece: _Piece, future: Future[Any], error: WorkerLostError | None
     ) -> list[int]:
         """Put the returns of a piece into its row; returns the trial if that is complete."""
-        row, numbers = piece.row, piece.numbers
+        row, batch = piece.row, piece.batch
         if error is None:
             played = future.result()
-            row.evaluation.take(numbers, played["returns"], played["errors"], played["steps"])
+            row.evaluation.take(batch, played["returns"], played["errors"])
+            row.evaluation.steps += played["steps"]
         elif piece.lost < WORKER_RETRIES:  # one by one: the others are not to suffer
-            again = [replace(piece, numbers=[n], lost=piece.lost + 1) for n in numbers]
-            self._todo.extendleft(reversed(again))
+            alone = (batch._replace(numbers=[number]) for number in reversed(batch.numbers))
+            self._todo.extendleft(_Piece(row, each, piece.lost + 1) for each in alone)
             return []
         else:
-            nothing = np.full((len(numbers), piece.episodes), np.nan)
-            lost = dict.fromkeys(numbers, f"WorkerLostError: {error}")
-            row.evaluation.take(numbers, nothing, lost, 0)
-        row.done += len(numbers)
+            nothing = np.full((len(batch.numbers), batch.episodes), np.nan)
+            lost = dict.fromkeys(batch.numbers, f"WorkerLostError: {error}")
+            row.evaluation.take(batch, nothing, lost)
+        row.done += len(batch.numbers)
         self.tell(Event("evaluating", row.trial, row.done, row.todo))
-        if row.done < row.todo or self._begin_wave(row):
+        if row.done < row.todo:
             return []
-        self.recorder.keep_evaluated(row.trial, row.evaluation, time.monotonic() - row.begun)
+        event = self.recorder.keep_evaluated(
+            row.trial, row.evaluation, time.monotonic() - row.begun
+        )
+        self._news += [event] if event is not None else []
         return [row.trial.id]
 
     def _count_failures(self, numbers: Iterable[int]) -> None:
@@ -398,6 +462,10 @@ class Loop:
             metrics=report.metrics,
         )
         self.tell(event)
+
+
+def _evaluation_seed(made: Configuration) -> int:
+    return derived_seed(made.seed, "evaluate")
 
 
 def training_job(study: Study, trial: Trial) -> TrainingJob:

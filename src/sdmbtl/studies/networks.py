@@ -13,21 +13,18 @@ from sdmbtl.errors import PolicyError, StudyError, TrainingError
 from sdmbtl.files import unsafe_path_reason
 from sdmbtl.foreign import DAMAGED
 from sdmbtl.policies import load_notes, save_policy
-from sdmbtl.portfolio.network import NetworkRecord, read_record
+from sdmbtl.portfolio.network import CONTEXTS, Knowledge, NetworkRecord, read_record
 from sdmbtl.seeds import derived_seed
 from sdmbtl.studies.evaluation import evaluate_chosen
 from sdmbtl.studies.loop import WHOLE_SPACE
 from sdmbtl.transfer import mean_of, mean_over_episodes
 
 if TYPE_CHECKING:
-    from sdmbtl.portfolio.distillation.network import Knowledge
     from sdmbtl.studies.study import Study
     from sdmbtl.training import Progress
 
 #: Environment steps of a distillation, as a share of those that trained the policies.
 SHARE_OF_STEPS = 0.3
-#: What a network knows of its context, which is also the name of its file.
-CONTEXTS = ("told", "hidden")
 #: Episodes over all targets that each side of the comparison plays at least, if the study plays as
 #: many on each target: a study of many targets needs few on each.
 FEWEST_EPISODES = 512

@@ -82,21 +82,27 @@ class Recorder:
         for event in events:
             self.tell(event)
 
-    def keep_evaluated(self, trial: Trial, played: RowEvaluation, seconds: float) -> None:
-        """Record the returns of a policy, for the trial as it was when the evaluation began."""
+    def keep_evaluated(self, trial: Trial, played: RowEvaluation, seconds: float) -> Event | None:
+        """Record the returns of a policy, for the trial as it was when the evaluation began.
+
+        Returns:
+            The news to tell of a policy that is finished now.
+        """
         returns, errors = played.known, dict(sorted(played.errors.items()))
         row = mean_over_episodes(returns)
         if np.isnan(row).all():
             first = errors[min(errors)]
-            error = f"The evaluation failed on all {len(row)} targets. The first error: {first}"
+            error = f"The evaluation failed on all {len(errors)} targets. The first error: {first}"
             evaluated = _failed(trial, error)
         with self.study.write_lock():
             if not self._is_ours(trial):
-                return
+                return None
             if not np.isnan(row).all():
                 evaluated = self.study.selector.reported_trial(
                     trial, row, source_return=played.own, correct=True
-                ).updated(run=trial.run)
+                )
+                # More episodes are no correction.
+                evaluated = evaluated.updated(run=trial.run, earlier=trial.earlier)
             run = evaluated.run or TrainingRun()
             run = replace(run, evaluation_steps=run.evaluation_steps + played.steps)
             evaluated = evaluated.updated(run=run, episodes=episodes_behind(returns))
@@ -107,14 +113,16 @@ class Recorder:
                 seconds={(trial.id, "evaluation"): seconds},
             )
             self.leases.give_back(trial.id)
+        if trial.status == "finished" and played.targets is not None:
+            return None
         self.study.store.back_up()
         if evaluated.row is None:
             self.tell(Event("failed", evaluated))
-            return
+            return None
         random = recorded_random_actions(self.study.store.facts())
         episodes = self.study.configuration.episodes
         warning = no_better_warning(evaluated, self.study.space, episodes, random)
-        self.tell(Event("finished", evaluated, warning=warning))
+        return Event("finished", evaluated, warning=warning)
 
     def keep_lost(self, trial: Trial, error: str, retries: int) -> None:
         """Record that a worker was lost; after too many of them the trial has failed."""

@@ -63,7 +63,7 @@ if TYPE_CHECKING:
     from sdmbtl.environments import EnvironmentFamily
     from sdmbtl.plots import StudyPlots
     from sdmbtl.policies import Policy
-    from sdmbtl.portfolio.distillation.network import Knowledge
+    from sdmbtl.portfolio.network import Knowledge
     from sdmbtl.studies.store import StudyStore
     from sdmbtl.training import Progress, Trainer, TrainerSpec
     from sdmbtl.training.progress import EvaluationProgress

@@ -14,12 +14,11 @@ Those of trainers are in `sdmbtl.testing.trainers`, which needs Gymnasium. For e
 """
 
 from sdmbtl.testing.detectors import detector_checks
-from sdmbtl.testing.selectors import SelectorFactory, check_selector, selector_checks
+from sdmbtl.testing.selectors import SelectorFactory, selector_checks
 from sdmbtl.testing.spaces import example_matrix, example_spaces
 
 __all__ = [
     "SelectorFactory",
-    "check_selector",
     "detector_checks",
     "example_matrix",
     "example_spaces",

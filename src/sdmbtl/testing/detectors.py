@@ -21,8 +21,7 @@ DetectorCheck = Callable[[DetectorFactory], None]
 
 def detector_checks() -> tuple[DetectorCheck, ...]:
     """Return every check; each takes a factory `factory()`."""
-    named = [value for name, value in globals().items() if name.startswith("check_")]
-    return tuple(named)
+    return tuple(value for name, value in globals().items() if name.startswith("check_"))
 
 
 def check_returns_one_of_its_structures(factory: DetectorFactory) -> None:

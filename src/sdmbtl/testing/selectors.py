@@ -25,18 +25,7 @@ Check = Callable[[SelectorFactory], None]
 
 def selector_checks() -> tuple[Check, ...]:
     """Every check; each takes a factory `factory(space, seed=seed)`."""
-    named = [value for name, value in globals().items() if name.startswith("check_")]
-    return tuple(check for check in named if check is not check_selector)
-
-
-def check_selector(factory: SelectorFactory) -> None:
-    """Run every check.
-
-    Raises:
-        AssertionError: If the selector breaks the contract, with the place.
-    """
-    for check in selector_checks():
-        check(factory)
+    return tuple(value for name, value in globals().items() if name.startswith("check_"))
 
 
 def check_proposes_contexts_of_the_space(factory: SelectorFactory) -> None:

@@ -33,15 +33,14 @@ from sdmbtl.policies.distilled import DistilledPolicy
 from sdmbtl.portfolio import Portfolio
 from sdmbtl.portfolio.distillation.episodes import GymnasiumPlayer, JaxPlayer
 from sdmbtl.portfolio.distillation.learner import LearnerState, Lesson, compile_learner
-from sdmbtl.portfolio.distillation.network import Knowledge, Scaling, Student, StudentForm
+from sdmbtl.portfolio.distillation.network import Scaling, Student, StudentForm
 from sdmbtl.portfolio.member import Actor, ContextPolicy
+from sdmbtl.portfolio.network import CONTEXTS, Knowledge
 from sdmbtl.seeds import episode_seed, seed_sequence
 from sdmbtl.training.checkpoint import Checkpoint, Snapshot
 from sdmbtl.training.job import Evaluation
 from sdmbtl.training.ppo.networks import arrays_of, from_arrays, start_backend
 from sdmbtl.training.progress import Progress, Report
-
-KNOWLEDGE = ("told", "hidden")
 
 #: Episodes that are played side by side at most, in an evaluation.
 AT_ONCE = 256
@@ -170,7 +169,7 @@ class Distiller:
         seed: int = 0,
         max_episode_steps: int | None = None,
     ) -> None:
-        known_name("context", context, KNOWLEDGE, error=PortfolioError)
+        known_name("context", context, CONTEXTS, error=PortfolioError)
         self.portfolio, self.space = portfolio, portfolio.space
         self.family, self.context = family, context
         self.seed = check_int("seed", seed, low=0, error=PortfolioError)

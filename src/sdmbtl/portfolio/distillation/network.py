@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 from itertools import pairwise
-from typing import Literal, NamedTuple
+from typing import NamedTuple
 
 import jax
 import jax.numpy as jnp
@@ -33,9 +33,6 @@ from sdmbtl.training.ppo.networks import (
     remember,
     remember_along,
 )
-
-#: Knowledge of a student about its context.
-Knowledge = Literal["told", "hidden"]
 
 #: Units of the hidden layers of a student that sees the context.
 LAYERS = (128, 128)
