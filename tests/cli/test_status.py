@@ -107,7 +107,8 @@ def test_structure_by_the_detector_of_the_study(command, tmp_path, criteria):
     assert "does not choose by structure" not in text
 
 
-def test_structure_for_other_selectors(command, tmp_path):
+def test_structure_for_other_selectors(command, trained, tmp_path):
+    assert "trained on regions" in command.error("status", trained[0], "--show", "structure")
     rows = [lambda trial: 10 - 3 * DISTANCES[trial.index]] * 4
     study = told(tmp_path / "s", SPACE, rows)
     text = command("status", study.path, "--show", "structure").stdout

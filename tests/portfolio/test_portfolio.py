@@ -79,7 +79,7 @@ class TestCoverage:
         portfolio = on_line(
             *(np.repeat([row], 500, axis=0).T for row in rows), return_range=(-2, 8)
         )
-        summary = "3 policies, 4 tasks: expected coverage 55.0 % in new episodes, mean return 3.5"
+        summary = "3 policies, 4 tasks: expected coverage 55.0 % in new episodes"
         assert repr(portfolio) == f"Portfolio({summary})"
         assert all(line in portfolio._repr_html_() for line in portfolio.describe().splitlines())
         assert portfolio.describe().splitlines() == [

@@ -540,10 +540,11 @@ class Portfolio:
 
     def _summary(self) -> str:
         share = self.share(self.mean_return)
-        coverage = "" if share is None else f"coverage {coverage_text(share)} in new episodes, "
+        level = f"mean return {self.mean_return:.4g}"
+        if share is not None:
+            level = f"coverage {coverage_text(share)} in new episodes"
         policies = counted(len(self), "policy", "policies")
-        level = f"expected {coverage}mean return {self.mean_return:.4g}"
-        return f"{policies}, {counted(len(self.space), 'task')}: {level}"
+        return f"{policies}, {counted(len(self.space), 'task')}: expected {level}"
 
 
 def _episode_variance(returns: Sequence[NDArray[np.float64]]) -> float | None:
