@@ -55,8 +55,6 @@ class Acrobot(EnvironmentFamily):
         "sb3": {
             "total_timesteps": 500_000,
             "num_envs": 16,
-            "norm_obs": True,
-            "norm_reward": True,
             "num_steps": 256,
             "update_epochs": 4,
             "gae_lambda": 0.94,

@@ -62,26 +62,13 @@ class BipedalWalker(EnvironmentFamily):
     # As many steps as in the paper, which otherwise has the defaults of Stable-Baselines3 and
     # chooses the best policy by 10 episodes; these settings are usual for the walker.
     training: Mapping[str, Mapping[str, Any]] = {
-        "ppo": {
-            "total_timesteps": 5_000_000,
-            "num_envs": 16,
-            "gamma": 0.999,
-            "norm_obs": True,
-            "norm_reward": True,
-        },
+        "ppo": {"total_timesteps": 5_000_000},
         "sb3": {
             "total_timesteps": 5_000_000,
             "num_envs": 32,
-            "norm_obs": True,
-            "norm_reward": True,
             "eval_every": 100_000,
             "num_steps": 2048,
-            "minibatch_size": 64,
-            "update_epochs": 10,
             "gamma": 0.999,
-            "gae_lambda": 0.95,
-            "ent_coef": 0.0,
-            "learning_rate": 0.0003,
             "clip_coef": 0.18,
         },
     }

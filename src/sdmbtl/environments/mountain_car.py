@@ -52,8 +52,6 @@ class MountainCar(EnvironmentFamily):
         "sb3": {
             "total_timesteps": 1_000_000,
             "num_envs": 16,
-            "norm_obs": True,
-            "norm_reward": True,
             "num_steps": 16,
             "update_epochs": 4,
             "gae_lambda": 0.98,

@@ -50,10 +50,9 @@ def space_from_json(data: Mapping[str, Any]) -> spaces.Space[Any]:
     Raises:
         PolicyError: If it is of another kind, or its values have too many entries.
     """
-    check_int("entries of a space", _count_entries(data), low=0, high=MAX_COUNT, error=PolicyError)
     match data["type"]:
         case "Box":
-            shape, dtype = tuple(data["shape"]), np.dtype(data["dtype"])
+            shape, dtype = _checked_shape(data["shape"]), np.dtype(data["dtype"])
             if dtype.kind not in "biuf":
                 raise PolicyError(f"A space of numbers was expected. Got {dtype} instead.")
             low, high = (_bound_from_json(data[k], shape, dtype) for k in ("low", "high"))
@@ -63,7 +62,9 @@ def space_from_json(data: Mapping[str, Any]) -> spaces.Space[Any]:
         case "MultiDiscrete":
             return spaces.MultiDiscrete(data["nvec"], start=data.get("start"))
         case "MultiBinary":
-            return spaces.MultiBinary(data["n"])
+            n = data["n"]
+            shape = _checked_shape(n if isinstance(n, list) else [n])
+            return spaces.MultiBinary(shape if isinstance(n, list) else n)
         case "Dict":
             return spaces.Dict([(key, space_from_json(inner)) for key, inner in data["spaces"]])
         case "Tuple":
@@ -71,27 +72,11 @@ def space_from_json(data: Mapping[str, Any]) -> spaces.Space[Any]:
     raise PolicyError(f"Unknown type of space {data['type']!r}.")
 
 
-def _count_entries(data: Mapping[str, Any]) -> int:
-    """Count the numbers of a value, one for each possibility where there are some."""
-    match data["type"]:
-        case "Box":
-            return math.prod(_sizes(data["shape"]))
-        case "Discrete":
-            return _sizes([data["n"]])[0]
-        case "MultiDiscrete":
-            return int(np.sum(data["nvec"], dtype=np.float64))
-        case "MultiBinary":
-            n = data["n"]
-            return math.prod(_sizes(n if isinstance(n, list) else [n]))
-        case "Dict":
-            return sum(_count_entries(inner) for _, inner in data["spaces"])
-        case "Tuple":
-            return sum(_count_entries(inner) for inner in data["spaces"])
-    raise PolicyError(f"Unknown type of space {data['type']!r}.")
-
-
-def _sizes(given: Any) -> list[int]:
-    return [check_int("size", size, low=0, error=PolicyError) for size in given]
+def _checked_shape(given: list[Any]) -> tuple[int, ...]:
+    """Refuse a few bytes that ask for a large array."""
+    shape = tuple(check_int("size", size, low=0, error=PolicyError) for size in given)
+    check_int("entries of a space", math.prod(shape), low=0, high=MAX_COUNT, error=PolicyError)
+    return shape
 
 
 def _bound_to_json(bound: NDArray[Any]) -> Any:

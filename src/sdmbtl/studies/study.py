@@ -32,7 +32,7 @@ from sdmbtl.selectors.base import TellOptions, TrialLike
 from sdmbtl.selectors.trial import TrainingRun
 from sdmbtl.studies.configuration import Configuration, Evaluate, Setup, set_up
 from sdmbtl.studies.evaluation import count_missing, evaluate_chosen
-from sdmbtl.studies.extension import adapted_files, extend_study
+from sdmbtl.studies.extension import EXTENSIONS, adapted_files, extend_study
 from sdmbtl.studies.leases import Lease, LeaseKeeper, grant
 from sdmbtl.studies.loop import Loop
 from sdmbtl.studies.networks import Baseline, distill_study, train_baseline
@@ -105,7 +105,8 @@ class Study:
         self.space = self.selector.space
         self.selector.load_trials(self.store.trials(self.space))
         self.selector.history.return_range = self.return_range
-        self.files.changes = adapted_files(facts, self.space)
+        if EXTENSIONS in facts:
+            self.files.changes = adapted_files(facts, self.space)
 
     def close(self) -> None:
         """Close the database."""
@@ -791,13 +792,6 @@ class Study:
     def share(self, value: float) -> float | None:
         """Return a return as a share of the range of returns; None if either is not known."""
         return share_of_range(value, self.return_range)
-
-    def remaining_gain(self, policies: int = 3) -> float | None:
-        """Estimate the rise of the mean best return by more policies, within the known range."""
-        gain = self.selector.remaining_gain(policies)
-        if gain is None or self.return_range is None:
-            return gain
-        return min(gain, max(self.return_range[1] - self.performance, 0.0))
 
     @property
     def random_actions(self) -> RandomActions | None:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 from sdmbtl.checks import check_int
 from sdmbtl.errors import StudyError
 from sdmbtl.execution import Executor, make_executor
-from sdmbtl.execution.machine import available_cores
+from sdmbtl.machine import available_cores
 
 if TYPE_CHECKING:
     from sdmbtl.studies.study import Study

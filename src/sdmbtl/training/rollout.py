@@ -178,8 +178,7 @@ class _Rollout:
         last, env = slots.pop(place, None), None
         following = self._choose_next(None if last is None else last.number)
         if last is not None:
-            is_reusable = self._family.use_of(last.env.inner) != "episode"
-            if following is not None and following[0] == last.number and is_reusable:
+            if following is not None and following[0] == last.number:
                 env = last.env
             else:
                 close_quietly(last.env)

@@ -63,16 +63,8 @@ class FunctionalCrop(FunctionalEnvironment):
         self.crop, self.site = crop, site
         self.years = years_of(site, years)
         self.nitrogen, self.irrigation = tuple(nitrogen), tuple(irrigation)
-
-    @property
-    def actions(self) -> Discrete:
-        """One action for each pair of doses."""
-        return Discrete(len(self.nitrogen) * len(self.irrigation))
-
-    @property
-    def max_steps(self) -> int:
-        """Weeks until the harvest at the latest."""
-        return variety_of(self.crop).longest_weeks
+        self.actions = Discrete(len(self.nitrogen) * len(self.irrigation))
+        self.max_steps = variety_of(crop).longest_weeks  # until the harvest at the latest
 
     def reset(self, key: jax.Array, parameters: jax.Array) -> jax.Array:
         """Sow in a year that is drawn."""

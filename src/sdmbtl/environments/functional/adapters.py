@@ -144,6 +144,9 @@ class AdaptedEnvironment(FunctionalEnvironment):
         begin: Called with key and context; returns the first state and its observation.
         advance: Called with key, state, action and context; returns the next state, its
             observation, the reward, and the flag of the end.
+        actions: The environment's own; a box becomes one axis, from -1 to 1 if its bounds differ.
+        features: Usual values of the context features.
+        max_steps: Time limit of an episode.
     """
 
     # Functions cannot be compared: an environment is equal to itself only.
@@ -159,31 +162,21 @@ class AdaptedEnvironment(FunctionalEnvironment):
         max_steps: object,
     ) -> None:
         self._begin, self._advance, self._inner_actions = begin, advance, actions
-        self._actions = actions
+        self.actions = actions
         if isinstance(actions, spaces.Box):
             low, high = float(actions.low.flat[0]), float(actions.high.flat[0])
             if (actions.low != low).any() or (actions.high != high).any():
                 low, high = -1.0, 1.0
-            self._actions = spaces.Box(low, high, (actions.low.size,))
+            self.actions = spaces.Box(low, high, (actions.low.size,))
         if max_steps is None:
             raise FamilyError("The environment has no time limit. Pass max_steps=...")
-        self._max_steps = check_int("max_steps", int(max_steps), low=1, error=FamilyError)  # type: ignore[call-overload]
-        self.defaults = dict(features)  # type: ignore[misc]
+        self.max_steps = check_int("max_steps", int(max_steps), low=1, error=FamilyError)  # type: ignore[call-overload]
+        self.defaults = dict(features)
         parameters = jnp.array(list(self.defaults.values()), jnp.float32)
         seen = jax.eval_shape(
             lambda key: self.observe(self.reset(key, parameters), parameters), jax.random.PRNGKey(0)
         )
-        self.observation_size = seen.size  # type: ignore[misc]
-
-    @property
-    def actions(self) -> spaces.Discrete | spaces.Box:
-        """Action space; boxes have one axis, and go from -1 to 1 if their bounds differ."""
-        return self._actions
-
-    @property
-    def max_steps(self) -> int:
-        """Length at which an episode is cut off."""
-        return self._max_steps
+        self.observation_size = seen.size
 
     def reset(self, key: jax.Array, parameters: jax.Array) -> AdaptedState:
         """Begin an episode."""
@@ -195,7 +188,7 @@ class AdaptedEnvironment(FunctionalEnvironment):
     ) -> tuple[AdaptedState, jax.Array, jax.Array]:
         """Take a step with a new key."""
         key, step_key = jax.random.split(state.key)
-        inner, ours = self._inner_actions, self._actions
+        inner, ours = self._inner_actions, self.actions
         if isinstance(inner, spaces.Box) and isinstance(ours, spaces.Box):
             action = jnp.clip(action, ours.low, ours.high).reshape(inner.shape)
             if (inner.low != ours.low[0]).any() or (inner.high != ours.high[0]).any():

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
-from typing import Any, ClassVar
+from typing import Any
 
 import jax
 import numpy as np
@@ -18,21 +18,18 @@ class FunctionalEnvironment(ABC):
     A context is a flat array, the state of an episode any pytree of arrays. Steps with random
     numbers keep a key in the state. If the family has a Gymnasium environment too, the equations,
     the initial distribution and the rewards are the same.
+
+    Attributes:
+        defaults: The context features in the order of a parameter vector, with their usual values.
+        observation_size: O, the entries of an observation.
+        actions: Action space as in Gymnasium; a Box has one axis, and one pair of bounds.
+        max_steps: Length at which an episode is cut off.
     """
 
-    #: The context features in the order of a parameter vector, with their usual values.
-    defaults: ClassVar[Mapping[str, float]]
-    observation_size: ClassVar[int]
-
-    @property
-    @abstractmethod
-    def actions(self) -> spaces.Discrete | spaces.Box:
-        """Action space as in Gymnasium; a Box has one axis, and one pair of bounds."""
-
-    @property
-    @abstractmethod
-    def max_steps(self) -> int:
-        """Length at which an episode is cut off."""
+    defaults: Mapping[str, float]
+    observation_size: int
+    actions: spaces.Discrete | spaces.Box
+    max_steps: int
 
     def parameters(
         self, names: Sequence[str], contexts: NDArray[np.float64]
@@ -59,7 +56,7 @@ class FunctionalEnvironment(ABC):
         return type(self) is type(other) and vars(self) == vars(other)
 
     def __hash__(self) -> int:
-        return hash((type(self), *vars(self).items()))
+        return hash(type(self))
 
     @abstractmethod
     def reset(self, key: jax.Array, parameters: jax.Array) -> Any:
