@@ -12,10 +12,9 @@ from typing import Any
 import numpy as np
 import scipy
 
-from sdmbtl.execution.machine import SINGLE_THREADED, environment_variables
 from sdmbtl.files import write_atomically
 from sdmbtl.json_data import as_json
-from sdmbtl.software import CORE, TRAINING, versions
+from sdmbtl.machine import CORE, SINGLE_THREADED, TRAINING, environment_variables, versions
 from sdmbtl_lab.fingerprint import code_fingerprint
 
 ROOT = Path(__file__).parents[2]

@@ -70,7 +70,7 @@ def test_the_title_and_the_tiles_say_what_there_is(tmp_path):
     assert data["title"] == f"mine: 4 policies: coverage {level}"
     tiles = dict(data["tiles"])
     assert tiles["Coverage"] == level
-    assert tiles["Another policy"] == f"{10 * study.remaining_gain(1):+.1f} points"
+    assert tiles["Another policy"] == f"{10 * study.selector.remaining_gain(1):+.1f} points"
 
 
 def test_without_a_range_there_are_returns_instead_of_shares(tmp_path):

@@ -14,7 +14,6 @@ from small_study import outcome
 
 from sdmbtl.errors import StudyError
 from sdmbtl.studies import Study
-from sdmbtl.studies.evaluation import errors_by_target
 from sdmbtl.training.evaluation import EvaluationHelpers
 
 
@@ -54,8 +53,8 @@ def test_failed_targets_are_nan_and_filled_in_later(tmp_path, whole):
     assert trial.status == "finished"
     assert int(np.isnan(trial.row).sum()) == 4
     assert study.files.state(trial) == "intact"
-    by_target = errors_by_target(study)
-    texts = {troubles[SLOPES[target]]: errors[0] for target, errors in by_target.items()}
+    errors = study.store.errors()[0]
+    texts = {troubles[SLOPES[target]]: error for target, error in errors.items()}
     assert "RuntimeError: the motor is stuck" in texts["raises"]
     assert "the context {'slope': " in texts["nan"]
     assert "a reward is nan" in texts["nan"]
@@ -64,15 +63,15 @@ def test_failed_targets_are_nan_and_filled_in_later(tmp_path, whole):
     status = Study.open(study.path).status()
     assert status["failed_evaluations"] == 4
     assert status["rounds"][0]["failed_targets"] == 4
-    assert status["rounds"][0]["first_target_error"] == by_target[min(by_target)][0]
+    assert status["rounds"][0]["first_target_error"] == errors[min(errors)]
 
     # Tried again too early, one is filled in and nothing is lost.
     set_troubles({slope: kind for slope, kind in troubles.items() if kind != "nan"})
     assert study.evaluate_missing() == {"missing": 4, "left": 3}
-    assert len(errors_by_target(study)) == 3
+    assert len(study.store.errors()[0]) == 3
     set_troubles({})
     assert study.evaluate_missing() == {"missing": 3, "left": 0}
-    assert errors_by_target(study) == {}
+    assert study.store.errors() == {}
     study.run(budget=2)
     assert outcome(study)["returns"] == outcome(whole)["returns"]
     assert outcome(study)["policies"] == outcome(whole)["policies"]

@@ -15,7 +15,7 @@ from sdmbtl.execution import SerialExecutor
 from sdmbtl.studies import Study
 from sdmbtl.studies.describe import status_lines
 from sdmbtl.studies.random_actions import RandomActions, measure_random_actions
-from sdmbtl.training.random_actions import play_random_actions
+from sdmbtl.training.evaluation import play_random_actions
 
 SPACE = ContextSpace(a=np.linspace(0.0, 1.0, 5))
 

@@ -76,7 +76,7 @@ def test_gains_and_forecasts(tmp_path):
     snapshot = study.snapshot()
     levels = [10 * policy.coverage for policy in snapshot.rounds]
     assert [policy.gain for policy in snapshot.rounds[1:]] == pytest.approx(np.diff(levels))
-    assert snapshot.next_gain == study.remaining_gain(1)
+    assert snapshot.next_gain == study.selector.remaining_gain(1)
     lines = status_lines(snapshot)
     assert f"Another policy: about {10 * snapshot.next_gain:+.1f} points." in lines
     assert sum(line.startswith("Forecasts so far, for") for line in lines) == 1

@@ -72,7 +72,7 @@ def test_status_of_a_finished_study(finished):
         assert status["model_weights"][name] == own[-1]
     assert status["structure"] is None
     assert [r["model"] for r in status["rounds"]] == [t.model for t in finished.trials]
-    gain = finished.remaining_gain(3)
+    gain = finished.selector.remaining_gain(3)
     assert status["remaining_gain"] == {"policies": 3, "gain": gain, "share": gain / 500}
     assert status["return_span"] == 500
 
@@ -269,11 +269,12 @@ def after(*performances, span=10.0, complete=False, expected=None, failed=()):
         n_finished=len(performances),
         space=SimpleNamespace(mean=np.mean),
         selector=SimpleNamespace(
-            expected_returns=np.array(performances)[:, None], failed_runs=lambda: list(failed)
+            expected_returns=np.array(performances)[:, None],
+            failed_runs=lambda: list(failed),
+            remaining_gain=lambda n: None if expected is None else n * expected,
         ),
         return_range=(0.0, performances[-1]) if complete else None,
         return_span=span,
-        remaining_gain=lambda n: None if expected is None else n * expected,
     )
 
 
@@ -336,7 +337,7 @@ def test_a_study_stops_by_what_is_left_to_gain(tmp_path):
     assert study.n_finished == 0
     reason = study.run(budget=8, min_gain=0.1)
     assert "expected of the next 3 policies" in reason
-    assert study.remaining_gain() < 50
+    assert study.selector.remaining_gain() < 50
     assert 3 <= study.n_finished < 8
     assert study.run(budget=8, min_gain=0.1) == reason
 
@@ -344,13 +345,11 @@ def test_a_study_stops_by_what_is_left_to_gain(tmp_path):
 @pytest.mark.parametrize("gain", [0.0, 4.0])
 def test_a_selector_of_your_own_may_estimate(gain, tmp_path, monkeypatch):
     study = open_small(tmp_path / "study", selector="random")
-    assert study.remaining_gain() is None
+    assert study.selector.remaining_gain() is None
     monkeypatch.setattr(RandomSelector, "remaining_gain", lambda self, policies=3: gain * policies)
     reason = study.run(budget=4, min_gain=0.02)
     if gain:  # 12 of 500
         assert reason == "the budget of 4 policies is used"
-        monkeypatch.setattr(RandomSelector, "remaining_gain", lambda *_: 1000.0)
-        assert study.remaining_gain() == 500 - study.performance, "what the range leaves"
     else:
         assert "+0.0 points expected" in reason
 

@@ -10,7 +10,7 @@ from sdmbtl.policies import policy_bytes
 from sdmbtl.seeds import episode_seed
 from sdmbtl.training import TrainingJob, make_trainer
 from sdmbtl.training.checkpoint import Checkpoint
-from sdmbtl.training.random_actions import play_random_actions
+from sdmbtl.training.evaluation import play_random_actions
 from sdmbtl_traffic.family import Traffic
 
 pytest.importorskip("libsumo")

@@ -20,7 +20,7 @@ from sdmbtl.callbacks.progress import RunProgress
 from sdmbtl.checks import short_text
 from sdmbtl.errors import StudyError
 from sdmbtl.files import write_atomically
-from sdmbtl.software import in_notebook
+from sdmbtl.machine import in_notebook
 from sdmbtl.wording import printable
 
 if TYPE_CHECKING:

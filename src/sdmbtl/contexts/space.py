@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+import math
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import cached_property
@@ -39,9 +40,6 @@ from sdmbtl.errors import ContextError
 from sdmbtl.wording import shown_context
 
 ContextLike = Mapping[str, Any] | Sequence[Any] | NDArray[np.float64]
-
-#: Dimensions of a grid: NumPy's arrays have no more axes.
-MAX_GRID_DIMENSIONS = 64
 
 #: A sample of values that repeat is drawn from at most this many times as many points.
 SAMPLE_TRIES = 64
@@ -505,14 +503,13 @@ class ContextSpace:
                     f"scale from {d.low:g} to {d.high:g}. Use scale='steps' or 'log', or drop one "
                     "of them."
                 )
-        check_grid([len(column) for column in columns])
-        if len(columns) > MAX_GRID_DIMENSIONS:
-            raise ContextError(
-                f"A grid has at most {MAX_GRID_DIMENSIONS} dimensions. Got {len(columns)}. List "
-                "the targets, or use a sample of the space."
-            )
-        meshes = np.meshgrid(*columns, indexing="ij", copy=False)
-        return np.stack([mesh.ravel() for mesh in meshes], axis=-1)
+        counts = [len(column) for column in columns]
+        check_grid(counts)
+        grid = np.empty((math.prod(counts), len(columns)))
+        for place, column in enumerate(columns):
+            repeats = math.prod(counts[place + 1 :])
+            grid[:, place] = np.resize(np.repeat(column, repeats), len(grid))
+        return grid
 
     def _keep_valid(self) -> None:
         """Keep the valid targets of a grid; refuse others in a list."""

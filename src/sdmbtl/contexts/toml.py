@@ -61,8 +61,6 @@ def load_space(path: str | Path) -> tuple[ContextSpace, dict[str, Any]]:
                                   # levels, sample or list, these contexts are the targets
         [splits.heavy]            # optional: what `sdmbtl evaluate --split FILE` takes
         mass = [10, 20]
-        [run]                     # optional: what `sdmbtl run --config FILE` takes
-        env = "CartPole"
 
     Returns:
         The space, and the rest of the file: `{"return_range": (min, max)}`, and
@@ -82,7 +80,7 @@ def load_space(path: str | Path) -> tuple[ContextSpace, dict[str, Any]]:
             "a TOML file with a table [dimensions.NAME] for each dimension."
         ) from None
     try:
-        keys = ("dimensions", "returns", "targets", "splits", "run", "valid")
+        keys = ("dimensions", "returns", "targets", "splits", "valid")
         _check_keys("The file", data, keys)
         tables: Any = data.get("dimensions")
         space = _space(tables, data.get("targets"), data.get("valid"), path.parent)

@@ -96,14 +96,11 @@ class SerialExecutor(Executor):
                 f"The executor 'serial' does one task at a time. Got workers={workers!r}; use "
                 "'processes' for more."
             )
-        self._is_shut_down = False
 
     def submit(  # type: ignore[override]
         self, function: Callable[..., Any], /, *args: Any, on_report: Listener | None = None
     ) -> Future[Any]:
         """Do a task now; an interrupt passes through."""
-        if self._is_shut_down:
-            raise RuntimeError("This executor was shut down: it takes no more tasks.")
         future: Future[Any] = Future()
         future.set_running_or_notify_cancel()
         try:
@@ -114,11 +111,6 @@ class SerialExecutor(Executor):
         else:
             future.set_result(result)
         return future
-
-    def shutdown(self, wait: bool = True, *, cancel_futures: bool = False) -> None:
-        """Take no more tasks."""
-        del wait, cancel_futures  # nothing runs, or waits
-        self._is_shut_down = True
 
 
 def make_executor(name: str, workers: int = 1, **options: Any) -> Executor:

@@ -15,8 +15,8 @@ from typing import ClassVar
 from sdmbtl.checks import check_int
 from sdmbtl.errors import ExecutorError, WorkerLostError
 from sdmbtl.execution.base import Answer, Call, Listener
-from sdmbtl.execution.machine import worker_environment
 from sdmbtl.execution.pool import Worker, WorkerPool, out_of_time
+from sdmbtl.machine import worker_environment
 
 
 class ProcessExecutor(WorkerPool):

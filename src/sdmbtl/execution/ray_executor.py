@@ -12,8 +12,8 @@ from typing import Any, ClassVar
 from sdmbtl.checks import check_float
 from sdmbtl.errors import ExecutorError, MissingPackageError, WorkerLostError
 from sdmbtl.execution.base import Answer, Call, Listener, do_call
-from sdmbtl.execution.machine import single_thread_variables, worker_environment
 from sdmbtl.execution.pool import Worker, WorkerPool, out_of_time
+from sdmbtl.machine import single_thread_variables, worker_environment
 
 
 class RayExecutor(WorkerPool):

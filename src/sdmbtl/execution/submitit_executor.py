@@ -13,8 +13,8 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 from sdmbtl.errors import ExecutorError, MissingPackageError, WorkerLostError
 from sdmbtl.execution.base import Answer, Call, Listener, do_call
-from sdmbtl.execution.machine import environment_variables, worker_environment
 from sdmbtl.execution.pool import Worker, WorkerPool
+from sdmbtl.machine import environment_variables, worker_environment
 
 if TYPE_CHECKING:
     from submitit import AutoExecutor, Job

@@ -14,8 +14,8 @@ from numpy.typing import NDArray
 
 from sdmbtl.errors import FigureError
 from sdmbtl.files import write_atomically
+from sdmbtl.machine import in_notebook
 from sdmbtl.palette import BLACK, text_colour
-from sdmbtl.software import in_notebook
 from sdmbtl.wording import counted, coverage_text
 
 #: Dots per inch.

@@ -19,9 +19,9 @@ from sdmbtl.checks import (
 from sdmbtl.contexts import ContextSpace, read_space
 from sdmbtl.errors import ConfigurationError, DamagedStudyError, StudyError
 from sdmbtl.json_data import differences
+from sdmbtl.machine import CORE, TRAINING, versions
 from sdmbtl.selectors import GeneralistFirstSelector, Selector, make_selector
 from sdmbtl.selectors.make import resolve_auto, split_options
-from sdmbtl.software import CORE, TRAINING, versions
 from sdmbtl.trust import ORIGIN
 
 if TYPE_CHECKING:
@@ -112,8 +112,8 @@ class Configuration:
 
     def check_same(self, recorded: Configuration, path: object) -> None:
         """Refuse to continue a study that was made with another configuration."""
-        lines = differences(asdict(recorded), asdict(self))
-        if lines:
+        if self != recorded:
+            lines = differences(asdict(recorded), asdict(self))
             raise ConfigurationError(
                 f"The study in {str(path)!r} was made with another configuration:\n"
                 + "\n".join(f"  {line}" for line in lines)

@@ -88,15 +88,6 @@ def count_missing(study: Study) -> int:
     return sum(len(study.space) if t.row is None else int(np.isnan(t.row).sum()) for t in known)
 
 
-def errors_by_target(study: Study) -> dict[int, dict[int, str]]:
-    """By target and policy: why the policy could not be evaluated on the target."""
-    by_target: dict[int, dict[int, str]] = {}
-    for policy, errors in study.store.errors().items():
-        for target, error in errors.items():
-            by_target.setdefault(target, {})[policy] = error
-    return by_target
-
-
 def best_policies(study: Study) -> list[dict[str, Any]]:
     """Return an entry for each target, as JSON data, in the order of a row.
 
@@ -104,7 +95,11 @@ def best_policies(study: Study) -> list[dict[str, Any]]:
     policy were played there; 0 if the return is predicted from other targets. The policy is None
     if there is none. `failed_evaluations` counts evaluations that failed there.
     """
-    errors, policies = errors_by_target(study), study.selector.best_trials
+    errors: dict[int, list[str]] = {}
+    for by_target in study.store.errors().values():
+        for target, error in by_target.items():
+            errors.setdefault(target, []).append(error)
+    policies = study.selector.best_trials
     expected, played = study.selector.expected_best, study.episodes()
     return [
         {
@@ -113,8 +108,8 @@ def best_policies(study: Study) -> list[dict[str, Any]]:
             "policy": None if policy < 0 else int(policy),
             "expected_return": float(expected[number]),
             "episodes": 0 if policy < 0 else int(np.isfinite(played[policy][number]).sum()),
-            "failed_evaluations": len(errors.get(number, ())),
-            "first_error": next(iter(errors.get(number, {}).values()), None),
+            "failed_evaluations": len(errors.get(number, [])),
+            "first_error": next(iter(errors.get(number, [])), None),
         }
         for number, (context, policy) in enumerate(zip(study.space, policies, strict=True))
     ]

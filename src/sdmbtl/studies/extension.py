@@ -364,7 +364,7 @@ def adapted_files(facts: Mapping[str, Any], space: ContextSpace) -> dict[str, Sp
     """Return, by the SHA-256 of their files, how policies of earlier spaces see this one."""
     found: dict[str, SpaceChange] = {}
     defaults: dict[str, Any] = {}
-    for event in reversed(facts.get(EXTENSIONS, [])):
+    for event in reversed(facts[EXTENSIONS]):
         defaults = {**defaults, **event["defaults"]}
         before = ContextSpace.from_dict(event["space"])
         change = SpaceChange(

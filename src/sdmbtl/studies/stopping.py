@@ -143,7 +143,7 @@ class NoGain(StopRule):
         asked_for = self.min_gain * study.return_span
         if len(sound) < LEAST_POLICIES or mean_gain(sound, self.patience) >= asked_for:
             return None
-        gain, which = study.remaining_gain(self.patience), "expected of the next"
+        gain, which = study.selector.remaining_gain(self.patience), "expected of the next"
         if gain is None and len(sound) > self.patience:
             gain, which = mean_gain(sound, self.patience) * self.patience, "from the last"
         if gain is None or gain >= asked_for:

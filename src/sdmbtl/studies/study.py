@@ -32,8 +32,8 @@ from sdmbtl.selectors.base import TellOptions, TrialLike
 from sdmbtl.selectors.trial import TrainingRun
 from sdmbtl.studies.configuration import Configuration, Evaluate, Setup, set_up
 from sdmbtl.studies.evaluation import count_missing, evaluate_chosen
-from sdmbtl.studies.extension import adapted_files, extend_study
-from sdmbtl.studies.leases import Lease, LeaseKeeper, grant
+from sdmbtl.studies.extension import EXTENSIONS, adapted_files, extend_study
+from sdmbtl.studies.leases import LeaseKeeper, grant
 from sdmbtl.studies.loop import Loop
 from sdmbtl.studies.networks import Baseline, distill_study, train_baseline
 from sdmbtl.studies.policy_files import PolicyFiles
@@ -105,7 +105,8 @@ class Study:
         self.space = self.selector.space
         self.selector.load_trials(self.store.trials(self.space))
         self.selector.history.return_range = self.return_range
-        self.files.changes = adapted_files(facts, self.space)
+        if EXTENSIONS in facts:
+            self.files.changes = adapted_files(facts, self.space)
 
     def close(self) -> None:
         """Close the database."""
@@ -424,12 +425,12 @@ class Study:
         """Record a heartbeat for a lease, by its token.
 
         Returns:
-            False if the trial was given to somebody else, or reported: its result would not count.
+            False if this lease does not hold the trial (any more): its result would not count.
         """
         with self.write_lock():
             number = self.selector.find(trial).id
-            now = self._known_lease(number, lease)
-            if now.holder is None or now.token != lease:
+            now = self.store.leases().get(number)
+            if now is None or now.holder is None or now.token != lease:
                 return False
             self.store.set_lease(number, now.renewed())
         return True
@@ -457,7 +458,7 @@ class Study:
             The trial as it is recorded now.
 
         Raises:
-            LostLeaseError: If the trial was given to somebody else meanwhile; nothing is recorded.
+            LostLeaseError: If the trial is not held by this lease; nothing is recorded.
         """
         played = None if returns is None else as_episodes(returns, self.space)
         row = None if played is None else mean_over_episodes(played)
@@ -469,11 +470,11 @@ class Study:
                 if lease is not None:
                     raise
             if lease is not None and number is not None:
-                if self._known_lease(number, lease).token != lease:
+                if number not in leases or leases[number].token != lease:
                     raise LostLeaseError(
-                        f"Lease {lease} of policy {number} had expired, and the policy was given "
-                        "to another asker: the result was not recorded. Ask for another context, "
-                        "or report this one as a further policy with repeat=True."
+                        f"Lease {lease} of policy {number} was never given, or it expired and the "
+                        "policy was given to another asker: the result was not recorded. Ask for "
+                        "another context, or report this one as a further policy with repeat=True."
                     )
             elif number in leases and leases[number].token > 1 and self.trials[number].run is None:
                 raise StudyError(
@@ -504,16 +505,6 @@ class Study:
                 self.store.set_lease(reported.id, replace(leases[reported.id], holder=None))
         self.store.back_up()
         return reported
-
-    def _known_lease(self, number: int, token: int) -> Lease:
-        """Return the lease of a trial; refuse a token that was never given."""
-        lease = self.store.leases().get(number)
-        if lease is None or not 1 <= token <= lease.token:
-            raise StudyError(
-                f"Policy {number} was never given with lease {token}. Pass the lease that 'ask' "
-                "printed, or leave it out."
-            )
-        return lease
 
     def forget(self, trial: TrialLike, *, reason: str | None = None) -> Trial:
         """Take back what is recorded of a finished policy; its file stays."""
@@ -565,11 +556,10 @@ class Study:
                 f"The study in {str(self.path)!r} has no finished policies yet. {way_out} "
                 f"{self.path}"
             )
-        family = made = self.configuration.family
-        if made is not None:  # what makes the environments, unless that is a function
+        family, made = None, self.configuration.family
+        if made is not None and made.get("importable", True):
             options = {**made["options"], "space": self.configuration.space}
             family = {"name": made["name"], "options": options}
-            family = family if made.get("importable", True) else None
         return Portfolio(self.space, members, family=family, return_range=self.return_range)
 
     def distill(
@@ -791,13 +781,6 @@ class Study:
     def share(self, value: float) -> float | None:
         """Return a return as a share of the range of returns; None if either is not known."""
         return share_of_range(value, self.return_range)
-
-    def remaining_gain(self, policies: int = 3) -> float | None:
-        """Estimate the rise of the mean best return by more policies, within the known range."""
-        gain = self.selector.remaining_gain(policies)
-        if gain is None or self.return_range is None:
-            return gain
-        return min(gain, max(self.return_range[1] - self.performance, 0.0))
 
     @property
     def random_actions(self) -> RandomActions | None:

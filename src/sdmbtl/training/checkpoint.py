@@ -20,8 +20,8 @@ from sdmbtl.checks import check_float
 from sdmbtl.errors import LimitError, StudyError, TrainerError
 from sdmbtl.files import unsafe_path_reason, write_atomically
 from sdmbtl.foreign import DAMAGED, parse_json, read_npz
+from sdmbtl.machine import CORE, TRAINING, versions
 from sdmbtl.policies import policy_bytes
-from sdmbtl.software import CORE, TRAINING, versions
 
 if TYPE_CHECKING:
     from sdmbtl.training.job import TrainingJob

@@ -1,4 +1,4 @@
-"""Evaluation of a policy, in as many processes as pay."""
+"""Evaluation of a policy, in as many processes as pay; returns of random actions to compare."""
 
 from __future__ import annotations
 
@@ -7,18 +7,24 @@ import time
 from collections import deque
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, wait
+from contextlib import closing
 from functools import lru_cache, partial
+from itertools import product
 from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from sdmbtl.checks import check_int
+from sdmbtl.contexts import ContextSpace
+from sdmbtl.environments.family import EnvironmentFamily
 from sdmbtl.environments.registry import can_be_made_anywhere
 from sdmbtl.errors import ContextError, TrainerError, WorkerLostError, error_text
 from sdmbtl.execution import ProcessExecutor
 from sdmbtl.policies import Policy, policy_bytes, policy_from_bytes
+from sdmbtl.seeds import derived_seed, episode_seed
 from sdmbtl.training.base import Trainer
+from sdmbtl.training.environment_errors import name_context_in_errors
 from sdmbtl.training.job import Evaluation
 from sdmbtl.training.progress import EvaluationProgress, ProgressError
 from sdmbtl.training.rollout import ENV_SLOTS
@@ -193,3 +199,51 @@ def _play_elsewhere(spec: TrainerSpec, policy: bytes, *how: Any) -> Evaluation:
 def load_once(content: bytes) -> Policy:
     """Return the policy in the bytes of a file; the last one is kept."""
     return policy_from_bytes(content)
+
+
+def play_random_actions(
+    family: EnvironmentFamily,
+    space: ContextSpace,
+    contexts: NDArray[np.float64],
+    *,
+    episodes: int,
+    most_steps: int,
+    max_episode_steps: int | None,
+    seed: int,
+) -> Evaluation:
+    """Take uniformly random actions, the first episode on every context, then the second.
+
+    After `most_steps` in all no more is played: random actions may never end.
+
+    Returns:
+        (n, episodes) returns, NaN where the steps did not suffice, and the steps taken.
+
+    Raises:
+        TrainingError: If an environment fails; the message names the context.
+    """
+    vector_env = family.make_vector_env()
+    if vector_env is not None:
+        with closing(vector_env):
+            limits = {"most_steps": most_steps, "max_episode_steps": max_episode_steps}
+            how = {"episodes": episodes, "seed": seed, **limits}
+            return vector_env.play_random_actions(space, contexts, **how)
+    returns = np.full((len(contexts), episodes), np.nan)
+    left, time_limit = most_steps, max_episode_steps or math.inf
+    for episode, number in product(range(episodes), range(len(contexts))):
+        context, own_seed = space.context(contexts[number]), episode_seed(seed, number, episode)
+        with name_context_in_errors(context), closing(family.make(context)) as env:
+            # Actions have a seed of their own: the environment draws its start from the same kind
+            # of generator.
+            env.action_space.seed(derived_seed(own_seed, "random actions"))
+            env.reset(seed=own_seed)
+            total, steps, done = 0.0, 0, False
+            while not done and steps < left:
+                _, reward, terminated, truncated, _ = env.step(env.action_space.sample())
+                total, steps = total + float(reward), steps + 1
+                done = terminated or truncated or steps >= time_limit
+        if done:
+            returns[number, episode] = total
+        left -= steps
+        if left <= 0:
+            break
+    return Evaluation(returns, steps=most_steps - left)

@@ -11,10 +11,9 @@ from numpy.typing import NDArray
 
 from sdmbtl.execution import report
 from sdmbtl.training.checkpoint import Checkpoints
-from sdmbtl.training.evaluation import EvaluationHelpers, evaluate, load_once
+from sdmbtl.training.evaluation import EvaluationHelpers, evaluate, load_once, play_random_actions
 from sdmbtl.training.job import Evaluation, Failure, Training, TrainingJob
 from sdmbtl.training.progress import Report
-from sdmbtl.training.random_actions import play_random_actions
 from sdmbtl.training.spec import TrainerSpec, train
 
 

@@ -14,8 +14,8 @@ from numpy.typing import NDArray
 from sdmbtl.checks import check_int
 from sdmbtl.contexts import ContextSpace
 from sdmbtl.errors import BenchmarkError, SelectorError
+from sdmbtl.machine import versions
 from sdmbtl.selectors.make import make_selector
-from sdmbtl.software import versions
 from sdmbtl_lab.benchmarks.columns import MULTI_TASK, MYOPIC, ORACLES, RANDOM, with_both_ends
 from sdmbtl_lab.benchmarks.journal import Journal, Progress
 from sdmbtl_lab.benchmarks.metrics import (

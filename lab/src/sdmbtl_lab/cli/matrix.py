@@ -90,7 +90,7 @@ def matrix(
 def _make(
     factory: MatrixFactory, seeds: int, jobs: int | None, signals: StopSignals
 ) -> TransferDataset:
-    from sdmbtl.execution.machine import available_cores
+    from sdmbtl.machine import available_cores
 
     recipe = factory.recipe
     n = len(recipe.space)

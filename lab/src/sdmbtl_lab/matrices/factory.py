@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 from sdmbtl.checks import check_int
 from sdmbtl.contexts import ContextSpace
 from sdmbtl.errors import MatrixError, TrainingError, WorkerLostError
-from sdmbtl.software import TRAINING, versions
+from sdmbtl.machine import TRAINING, versions
 from sdmbtl.training import Failure, TrainerSpec, Training, TrainingJob, evaluate, train
 from sdmbtl.transfer.storage import Shape, load_arrays, save_arrays
 from sdmbtl_lab.computing import Heartbeat, compute_all

@@ -9,11 +9,11 @@ from pathlib import Path
 
 import numpy as np
 
+from sdmbtl.machine import CORE, TRAINING, versions
 from sdmbtl.policies import policy_bytes, save_policy
 from sdmbtl.portfolio.distillation.distiller import Distillation, Distiller
 from sdmbtl.portfolio.network import NetworkRecord, read_record
 from sdmbtl.seeds import derived_seed
-from sdmbtl.software import CORE, TRAINING, versions
 from sdmbtl.training.checkpoint import Checkpoint
 from sdmbtl.training.progress import Progress
 

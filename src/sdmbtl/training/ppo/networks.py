@@ -15,7 +15,7 @@ import jax.numpy as jnp
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from sdmbtl.execution.machine import environment_variables
+from sdmbtl.machine import environment_variables
 from sdmbtl.policies.images import ImageShape, choose_kernels
 from sdmbtl.policies.mlp import OBSERVATION_LIMIT, forward
 
