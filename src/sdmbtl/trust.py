@@ -79,8 +79,8 @@ class StudyTrust:
 
     def remember(self) -> None:
         """Mark the study as one that this user made, if it names code and marks can be written."""
-        mark = self._mark
-        if mark is not None and self.code:
+        mark = self._mark if self.code else None
+        if mark is not None:
             with suppress(OSError):  # without a mark, trust must be given each time
                 mark.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
                 mark.touch(mode=0o600)

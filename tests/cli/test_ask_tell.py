@@ -185,7 +185,6 @@ def test_several_rows_at_once(command, study):
         (["-"], row({"id": 1, "context": {"a": 0.37, "b": 0.77}}), "Policy 1 is the one for"),
         (["-", "--context", "a=1"], GIVEN, "'b'"),
         (["-", "--context", "{"], GIVEN, "--context"),
-        (["-", "--lease", "7"], GIVEN, "never given"),
         (["-", "--failed"], GIVEN, "no returns"),
         (["--failed", "--cancelled"], None, "exclude"),
         (["--replace", "--forget"], None, "exclude"),
@@ -235,9 +234,6 @@ def test_a_lease_is_renewed_until_it_is_lost(command, study, clock):
     )
     assert "is lost" in text
     assert "55" in command.error("tell", study.path, "--renew", "--id", 55, "--lease", 1)
-    assert "never given" in command.error(
-        "tell", study.path, "--renew", "--id", line["id"], "--lease", 7
-    )
 
 
 def test_a_study_that_another_process_writes_to_is_waited_for(command, study):

@@ -118,14 +118,10 @@ def test_without_its_lease_a_result_counts_only_if_it_was_given_once(study, cloc
 
 def test_a_lease_that_was_never_given_is_refused(study):
     asked, free = study.ask(lease=60.0), study.ask()
-    for call in (
-        lambda: study.tell(asked, ROW, lease=7),
-        lambda: study.tell(free, ROW, lease=1),
-        lambda: study.renew(asked, 0),
-        lambda: study.renew(free, 1),
-    ):
-        with pytest.raises(StudyError, match="never given"):
-            call()
+    for trial, lease in ((asked, 7), (free, 1)):
+        with pytest.raises(LostLeaseError, match="never given"):
+            study.tell(trial, ROW, lease=lease)
+        assert not study.renew(trial, lease)
     for number in (5, 99999999999999999999):
         with pytest.raises(UnknownTrialError):
             study.renew(number, 1)

@@ -151,7 +151,7 @@ def test_a_share_of_the_steps_of_training(jobs, tmp_path):
     study.run(budget=3, jobs=jobs)
     played = sum(t.run.evaluation_steps for t in study.trials)
     share, one_comparison = COMPARED_SHARE * study.training_steps, 500 * COMPARED
-    assert one_comparison < share <= played <= share + one_comparison
+    assert share - one_comparison < played <= share
     assert all(trial.earlier == () for trial in study.trials)
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
@@ -12,9 +12,9 @@ import numpy as np
 from generalists.data_sets import DataSet
 from generalists.long_runs import LongRuns
 from generalists.measuring import Floats, Measured, fresh_rows, new_returns
+from sdmbtl.callbacks import Event
 from sdmbtl.policies import Policy
 from sdmbtl.seeds import derived_seed, seed_sequence
-from sdmbtl.selectors import TrainingRun
 from sdmbtl.selectors.history import History
 from sdmbtl.studies import Study
 from sdmbtl.training import TrainingJob, make_trainer
@@ -135,34 +135,42 @@ def generalist_first(data: DataSet, seeds: Sequence[int], work: Path) -> Results
             trainer_options=data.options,
             seed=seed,
         )
-        ended = study.run(total_steps=max(data.marks) * data.unit, eval_processes=1)
-        yield seed, _measured_study(data, study, ended, time.monotonic() - begun)
+        known = _AtMarks(study, data)
+        ended = study.run(
+            total_steps=max(data.marks) * data.unit, callbacks=[known.keep], eval_processes=1
+        )
+        seconds = time.monotonic() - begun
+        yield seed, _measured_study(data, study, known.histories, ended, seconds)
 
 
-def _measured_study(data: DataSet, study: Study, ended: str, seconds: float) -> Measured:
+class _AtMarks:
+    """What a study knew when it had spent as many units as each mark has."""
+
+    def __init__(self, study: Study, data: DataSet) -> None:
+        self.study, self.data = study, data
+        self.histories: dict[int, History] = {}
+
+    def keep(self, event: Event) -> None:
+        """Keep the study for the marks that are not passed yet."""
+        if event.stage == "finished":
+            known = History(self.data.space, 0, self.study.trials)
+            spent = self.study.steps / self.data.unit
+            self.histories |= {mark: known for mark in self.data.marks if spent <= mark}
+
+
+def _measured_study(
+    data: DataSet, study: Study, known: Mapping[int, History], ended: str, seconds: float
+) -> Measured:
     finished = [trial for trial in study.trials if trial.row is not None]
-    runs = [trial.run or TrainingRun() for trial in finished]
-    steps = [(run.steps or 0) + run.evaluation_steps for run in runs]
-    random = study.random_actions
-    members = affordable([steps[0] + (random.steps if random else 0), *steps[1:]], data)
     portfolio = study.portfolio()
     policies = [portfolio.policy(trial.id) for trial in finished]
-    chosen = {}
-    for mark, some in members.items():  # as the study chose when it had these policies only
-        known = History(data.space, 0, study.trials[: finished[some[-1]].id + 1])
-        chosen[mark] = known.expected_returns.argmax(axis=0)
+    # The rows of a history are those of the first policies, in the same order.
+    chosen = {mark: history.expected_returns.argmax(axis=0) for mark, history in known.items()}
     rows = fresh_rows(data, data.trainer(), policies, chosen, study.configuration.seed)
     sources = [trial.source.to_dict() for trial in finished]
     notes = {"ended": ended, "policies": len(finished), "sources": sources}
     notes |= {"training_steps": study.training_steps, "evaluation_steps": study.evaluation_steps}
     return Measured(rows, {**notes, "study_seconds": round(seconds, 1)})
-
-
-def affordable(steps: Sequence[int], data: DataSet) -> dict[int, range]:
-    """For each mark the policies that there are when this many units are spent, if any."""
-    spent = np.cumsum(steps)
-    numbers = {mark: int((spent <= mark * data.unit).sum()) for mark in data.marks}
-    return {mark: range(number) for mark, number in numbers.items() if number}
 
 
 def _rng(seed: int, key: str, *numbers: int) -> np.random.Generator:

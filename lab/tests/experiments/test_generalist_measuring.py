@@ -2,6 +2,7 @@
 
 import json
 from dataclasses import replace
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -12,8 +13,10 @@ from generalists.data_sets import DataSet
 from generalists.long_runs import GymnasiumLongRuns, JaxLongRuns
 from generalists.measuring import Measured
 from generalists.methods import Method
+from sdmbtl.callbacks import Event
 from sdmbtl.contexts import ContextSpace
 from sdmbtl.environments import make_family
+from sdmbtl.selectors import Trial
 from sdmbtl.training import Evaluation, TrainingJob
 
 OURS = "generalist-first"
@@ -51,16 +54,18 @@ def test_targets_get_the_policy_that_is_chosen_for_them():
     assert len({seed for _, seed, _ in trainer.calls}) == 1, "all play the same episodes"
 
 
-def test_what_can_be_paid_at_each_mark():
-    found = methods.affordable([200, 50, 50, 600, 900], replace(DATA, steps=100))
-    assert {mark: len(some) for mark, some in found.items()} == {
-        2: 1,
-        3: 3,
-        4: 3,
-        6: 3,
-        8: 3,
-        12: 4,
-    }
+def test_a_mark_has_what_was_known_when_its_units_were_spent():
+    source = DATA.space.whole()
+    about = {"context": {}, "index": None, "strategy": "", "reason": ""}
+    trials = [Trial(number, source, **about) for number in range(3)]
+    study = SimpleNamespace(trials=[], steps=0)
+    known = methods._AtMarks(study, replace(DATA, steps=100))
+    for number, steps in enumerate((150, 310, 1100)):
+        study.trials, study.steps = trials[: number + 1], steps
+        known.keep(Event("finished", trials[number]))
+        known.keep(Event("training", trials[number]))
+    policies = {mark: len(history.trials) for mark, history in known.histories.items()}
+    assert policies == {2: 1, 3: 1, 4: 2, 6: 2, 8: 2, 12: 3}
 
 
 def test_shorter_runs_of_gymnasium_are_the_beginning_of_longer_ones():

@@ -7,6 +7,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
@@ -19,7 +20,7 @@ from sdmbtl.contexts.targets import SAME_CONTEXT
 from sdmbtl.contexts.weights import weighted_mean
 from sdmbtl.errors import PortfolioError
 from sdmbtl.policies import Policy
-from sdmbtl.portfolio import storage
+from sdmbtl.portfolio import hub, storage
 from sdmbtl.portfolio.identification import Identification, nearness
 from sdmbtl.portfolio.member import Actor, ContextPolicy, Member, checked_member
 from sdmbtl.selectors.acquisition import tie_margin
@@ -495,6 +496,43 @@ class Portfolio:
         space, members, evidence, settings = storage.read(Path(directory))
         return cls(space, members, evidence=evidence, **settings)
 
+    def to_onnx(self) -> bytes:
+        """Return the choice and all policies as one ONNX file; see `make_portfolio_onnx`."""
+        from sdmbtl.portfolio.onnx_router import make_portfolio_onnx
+
+        return make_portfolio_onnx(self)
+
+    def push_to_hub(self, repo_id: str, *, private: bool = False, api: Any = None) -> str:
+        """Upload the portfolio and a model card to the Hugging Face Hub, and return the address.
+
+        Args:
+            repo_id: "user/name" of the repository, which is made if it does not exist.
+            private: If a new repository is private.
+            api: A `huggingface_hub.HfApi`, if not the usual one.
+
+        Raises:
+            MissingPackageError: If huggingface_hub is not installed.
+        """
+        return hub.push(self, repo_id, private=private, api=api)
+
+    @classmethod
+    def load_from_hub(cls, repo_id: str, *, revision: str | None = None, api: Any = None) -> Self:
+        """Download a portfolio from the Hugging Face Hub; nothing from its files is executed.
+
+        Args:
+            repo_id: "user/name" of the repository.
+            revision: Branch, tag or commit; the newest if left out.
+            api: A `huggingface_hub.HfApi`, if not the usual one.
+
+        Raises:
+            MissingPackageError: If huggingface_hub is not installed.
+            PortfolioError: If something is damaged.
+        """
+        api = hub.hub_api() if api is None else api
+        with TemporaryDirectory() as folder:
+            # To a new folder: the cache has links, which a portfolio must not have.
+            return cls.load(api.snapshot_download(repo_id, revision=revision, local_dir=folder))
+
     # -- helpers -------------------------------------------------------------------------
 
     def _with(self, members: Sequence[Member]) -> Portfolio:
@@ -505,8 +543,13 @@ class Portfolio:
 
     def _rounded(self, means: NDArray[np.float64]) -> NDArray[np.float64]:
         """Means that differ by rounding only become the same, so that ties go to the lowest id."""
+        return np.asarray(np.round(means / self.tie_margin))
+
+    @cached_property
+    def tie_margin(self) -> float:
+        """Differences of expected returns below this are rounding."""
         returns = self.model.returns
-        return np.asarray(np.round(means / (tie_margin(returns[~np.isnan(returns)]) or 1.0)))
+        return tie_margin(returns[~np.isnan(returns)]) or 1.0
 
     @property
     def _width(self) -> float | None:

@@ -112,8 +112,8 @@ class Configuration:
 
     def check_same(self, recorded: Configuration, path: object) -> None:
         """Refuse to continue a study that was made with another configuration."""
-        lines = differences(asdict(recorded), asdict(self))
-        if lines:
+        if self != recorded:
+            lines = differences(asdict(recorded), asdict(self))
             raise ConfigurationError(
                 f"The study in {str(path)!r} was made with another configuration:\n"
                 + "\n".join(f"  {line}" for line in lines)

@@ -29,11 +29,13 @@ from sdmbtl.studies.extension import TO_EVALUATE
 from sdmbtl.studies.leases import LeaseKeeper
 from sdmbtl.studies.recording import CODE_ERROR, Recorder
 from sdmbtl.studies.row_evaluation import (
+    COMPARED,
     COMPARED_SHARE,
     Batch,
     RowEvaluation,
     first_targets,
     next_comparison,
+    played,
 )
 from sdmbtl.studies.stopping import StopRule
 
@@ -271,11 +273,14 @@ class Loop:
         training = sum(t.run.steps or 0 for t in finished if t.run is not None)
         evaluation = sum(t.run.evaluation_steps for t in finished if t.run is not None)
         if evaluation >= COMPARED_SHARE * training:
-            return False
+            return False  # without reading what was played
         known, errors = {}, study.store.errors()
         for trial in finished:
             if trial.id not in self._in_hand and self.files.is_intact(trial):
                 known[trial.id] = self._known_returns(trial)
+        episodes = sum(int(played(returns).sum()) for returns in known.values())
+        if evaluation * (1 + COMPARED / max(episodes, 1)) > COMPARED_SHARE * training:
+            return False
         is_open = {number: np.isnan(returns[:, -1]) for number, returns in known.items()}
         for number, targets in is_open.items():
             targets[list(errors.get(number, ()))] = False
@@ -389,9 +394,9 @@ class Loop:
         """Put the returns of a piece into its row; returns the trial if that is complete."""
         row, batch = piece.row, piece.batch
         if error is None:
-            played = future.result()
-            row.evaluation.take(batch, played["returns"], played["errors"])
-            row.evaluation.steps += played["steps"]
+            result = future.result()
+            row.evaluation.take(batch, result["returns"], result["errors"])
+            row.evaluation.steps += result["steps"]
         elif piece.lost < WORKER_RETRIES:  # one by one: the others are not to suffer
             alone = (batch._replace(numbers=[number]) for number in reversed(batch.numbers))
             self._todo.extendleft(_Piece(row, each, piece.lost + 1) for each in alone)

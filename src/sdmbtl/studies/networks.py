@@ -32,14 +32,9 @@ FEWEST_EPISODES = 512
 CHECKPOINT_SECONDS = 60.0
 
 
-def network_path(folder: Path, context: str) -> Path:
-    """Return the file of a network in a directory for networks."""
-    return folder / f"{context}.safetensors"
-
-
 def _safe_paths(root: Path, folder: str) -> list[Path]:
     """Return the files of networks that are there, and no links or anything else."""
-    paths = [network_path(root / folder, context) for context in CONTEXTS]
+    paths = [root / folder / f"{context}.safetensors" for context in CONTEXTS]
     return [p for p in paths if p.exists() and unsafe_path_reason(p, root) is None]
 
 
@@ -67,7 +62,7 @@ def distill_study(
         seed=study.configuration.seed,
         max_episode_steps=settings.get("max_episode_steps"),
     )
-    path = network_path(Path(out or study.files.root / "networks"), context)
+    path = Path(out or study.files.root / "networks") / f"{context}.safetensors"
     if steps is None:
         steps = max(int(SHARE_OF_STEPS * study.steps), 1)
     distill_to_file(path, distiller, steps, progress=progress)
@@ -119,7 +114,7 @@ def train_baseline(study: Study, context: Knowledge, progress: Progress | None) 
             f"first: sdmbtl resume {study.path} --budget 12."
         )
     training, space = study.training, study.space
-    path, steps = network_path(study.files.root / "baselines", context), study.steps
+    path, steps = study.files.root / "baselines" / f"{context}.safetensors", study.steps
     for known in recorded_baselines(study.files.root):
         if known.context == context and known.study_steps == steps:
             return known

@@ -19,8 +19,8 @@ from sdmbtl.transfer import mean_of, worth_playing
 FIRST = 16
 #: Targets that one policy is played on in a comparison, and targets to choose them from.
 COMPARED, CANDIDATES = 8, 64
-#: Steps of all evaluations, as a share of those of training, up to which policies are compared.
-COMPARED_SHARE = 0.35
+#: Most steps of all evaluations, as a share of those of training, while policies are compared.
+COMPARED_SHARE = 0.3
 
 
 class Batch(NamedTuple):

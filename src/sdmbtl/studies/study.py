@@ -33,7 +33,7 @@ from sdmbtl.selectors.trial import TrainingRun
 from sdmbtl.studies.configuration import Configuration, Evaluate, Setup, set_up
 from sdmbtl.studies.evaluation import count_missing, evaluate_chosen
 from sdmbtl.studies.extension import EXTENSIONS, adapted_files, extend_study
-from sdmbtl.studies.leases import Lease, LeaseKeeper, grant
+from sdmbtl.studies.leases import LeaseKeeper, grant
 from sdmbtl.studies.loop import Loop
 from sdmbtl.studies.networks import Baseline, distill_study, train_baseline
 from sdmbtl.studies.policy_files import PolicyFiles
@@ -425,12 +425,12 @@ class Study:
         """Record a heartbeat for a lease, by its token.
 
         Returns:
-            False if the trial was given to somebody else, or reported: its result would not count.
+            False if this lease does not hold the trial (any more): its result would not count.
         """
         with self.write_lock():
             number = self.selector.find(trial).id
-            now = self._known_lease(number, lease)
-            if now.holder is None or now.token != lease:
+            now = self.store.leases().get(number)
+            if now is None or now.holder is None or now.token != lease:
                 return False
             self.store.set_lease(number, now.renewed())
         return True
@@ -458,7 +458,7 @@ class Study:
             The trial as it is recorded now.
 
         Raises:
-            LostLeaseError: If the trial was given to somebody else meanwhile; nothing is recorded.
+            LostLeaseError: If the trial is not held by this lease; nothing is recorded.
         """
         played = None if returns is None else as_episodes(returns, self.space)
         row = None if played is None else mean_over_episodes(played)
@@ -470,11 +470,11 @@ class Study:
                 if lease is not None:
                     raise
             if lease is not None and number is not None:
-                if self._known_lease(number, lease).token != lease:
+                if number not in leases or leases[number].token != lease:
                     raise LostLeaseError(
-                        f"Lease {lease} of policy {number} had expired, and the policy was given "
-                        "to another asker: the result was not recorded. Ask for another context, "
-                        "or report this one as a further policy with repeat=True."
+                        f"Lease {lease} of policy {number} was never given, or it expired and the "
+                        "policy was given to another asker: the result was not recorded. Ask for "
+                        "another context, or report this one as a further policy with repeat=True."
                     )
             elif number in leases and leases[number].token > 1 and self.trials[number].run is None:
                 raise StudyError(
@@ -505,16 +505,6 @@ class Study:
                 self.store.set_lease(reported.id, replace(leases[reported.id], holder=None))
         self.store.back_up()
         return reported
-
-    def _known_lease(self, number: int, token: int) -> Lease:
-        """Return the lease of a trial; refuse a token that was never given."""
-        lease = self.store.leases().get(number)
-        if lease is None or not 1 <= token <= lease.token:
-            raise StudyError(
-                f"Policy {number} was never given with lease {token}. Pass the lease that 'ask' "
-                "printed, or leave it out."
-            )
-        return lease
 
     def forget(self, trial: TrialLike, *, reason: str | None = None) -> Trial:
         """Take back what is recorded of a finished policy; its file stays."""
@@ -566,11 +556,10 @@ class Study:
                 f"The study in {str(self.path)!r} has no finished policies yet. {way_out} "
                 f"{self.path}"
             )
-        family = made = self.configuration.family
-        if made is not None:  # what makes the environments, unless that is a function
+        family, made = None, self.configuration.family
+        if made is not None and made.get("importable", True):
             options = {**made["options"], "space": self.configuration.space}
             family = {"name": made["name"], "options": options}
-            family = family if made.get("importable", True) else None
         return Portfolio(
             self.space, members, evidence=lost, family=family, return_range=self.return_range
         )

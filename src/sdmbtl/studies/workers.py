@@ -36,11 +36,10 @@ def open_executor(
         folder = {"folder": study.files.root / "jobs"} if name == "submitit" else {}
         settings = {**folder, "time_limit": run_limit, **(options or {})}
         executor = make_executor(name, workers, **settings)
-    family = study.family
     try:
-        if not executor.in_process and not can_be_made_anywhere(family):
+        if not executor.in_process and not can_be_made_anywhere(study.family):
             raise StudyError(
-                f"The environments of {family.name!r} are made by a function that only this "
+                f"The environments of {study.family.name!r} are made by a function that only this "
                 "process has, so no other one can train in them. Put it into a module of its "
                 "own and give it as 'module:function', or leave 'jobs' and 'executor' out."
             )
