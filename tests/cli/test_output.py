@@ -40,6 +40,12 @@ def test_a_warning_of_every_step_is_shown_once(capsys):
 REASON = "a reason that does not fit into one row of a terminal, with numbers such as 0.264/0.264 "
 
 
+def test_an_empty_line_stays():
+    where = terminal()
+    print_lines("one", "", "two", hanging=2, console=where)
+    assert [line.strip() for line in where.file.getvalue().splitlines()] == ["one", "", "two"]
+
+
 def test_lines_are_wrapped_between_words_on_a_terminal_only():
     for where in (terminal(), Console(file=io.StringIO(), width=80)):
         print_lines(REASON * 3, console=where)

@@ -154,6 +154,7 @@ def test_failed_and_pending_contexts(command, study, runs):
     study.tell(first, status="failed", error="no memory")
     result = command("resume", study.path, "--retry-failed", "--budget", 2)
     assert "1 context whose training failed may be chosen again" in result.stderr
+    assert "Continuing after" not in result.stderr, "nothing is finished"
     statuses = [trial.status for trial in Study.open(study.path).trials]
     assert statuses == ["cancelled", "pending"]
     assert second.id == 1

@@ -79,7 +79,7 @@ class TestCoverage:
         portfolio = on_line(
             *(np.repeat([row], 500, axis=0).T for row in rows), return_range=(-2, 8)
         )
-        summary = "3 policies, 4 tasks: expected coverage 55.0 % in new episodes, mean return 3.5"
+        summary = "3 policies, 4 tasks: expected coverage 55.0 % in new episodes"
         assert repr(portfolio) == f"Portfolio({summary})"
         assert all(line in portfolio._repr_html_() for line in portfolio.describe().splitlines())
         assert portfolio.describe().splitlines() == [
@@ -118,6 +118,21 @@ class TestSmallest:
         smaller = portfolio.smallest(1.001 * loss)
         assert [m.id for m in smaller] == [0]
         assert smaller.return_range == (0.0, 20.0)
+
+    @pytest.mark.parametrize("tolerance", [0.0, 0.05, 1.0])
+    def test_dropping_policies_never_raises_what_is_expected(self, tolerance, tmp_path):
+        """Also where few episodes were played: those of a dropped policy still count."""
+        whole = some_portfolio(k=4, missing=0.7, return_range=(0, 200))
+        smaller = whole.smallest(tolerance)
+        loss = whole.mean_return - smaller.mean_return
+        assert -1e-9 <= loss <= 200 * tolerance + 1e-9
+        kept = [whole.places[member.id] for member in smaller]
+        np.testing.assert_allclose(smaller.means, whole.means[kept])
+        smaller.export(tmp_path / "p")
+        again = Portfolio.load(tmp_path / "p")
+        np.testing.assert_array_equal(again.means, smaller.means)
+        assert again.choose([1.5, 12.0]) == smaller.choose([1.5, 12.0])
+        assert all(member.policy is None for member in again.evidence)
 
     def test_tolerance_needs_a_range(self):
         with pytest.raises(PortfolioError, match="tolerance of 0.1 is a share of the return range"):

@@ -46,8 +46,10 @@ def test_it_is_kept_with_the_study_and_shown(study):
     snapshot = study.snapshot()
     assert [asdict(made)] == study.status()["baselines"]
     span = study.return_range[1] - study.return_range[0]
-    worth = f"Worth {100 * (made.study_return - made.mean_return) / span:+.1f} ± "
-    shown = [line for line in status_lines(snapshot) if line.startswith(worth)]
+    lead = 100 * (made.study_return - made.mean_return) / span
+    side = "ahead of" if lead >= 0 else "behind"
+    shown = [line for line in status_lines(snapshot) if f"points {side} one policy" in line]
+    assert shown[0].startswith(f"{abs(lead):.1f} ± ")
     assert len(shown) == 1
     assert compare_studies([study.path]).verdicts() == [f"study, seed 3: {shown[0]}"]
 
@@ -75,7 +77,7 @@ def test_a_baseline_continues_and_is_not_trained_twice(study, tmp_path, monkeypa
 def test_a_study_that_went_on_gets_a_new_baseline(study):
     before = study.baseline()
     study.run(budget=2)
-    (line,) = [line for line in status_lines(study.snapshot()) if line.startswith("Worth")]
+    (line,) = [line for line in status_lines(study.snapshot()) if "one policy on" in line]
     assert "before the last 1 policy" in line
     after = study.baseline()
     assert after.steps > before.steps

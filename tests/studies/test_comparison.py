@@ -1,6 +1,7 @@
 """Several studies on one space in one table, one figure and some words."""
 
 import json
+import re
 
 import numpy as np
 import pytest
@@ -11,7 +12,7 @@ from sdmbtl.cli import app
 from sdmbtl.contexts import ContextSpace
 from sdmbtl.errors import StudyError
 from sdmbtl.studies import Study
-from sdmbtl.studies.comparison import Method, compare_studies
+from sdmbtl.studies.comparison import Comparison, Method, compare_studies
 
 SPACE = ContextSpace(mass=[1.0, 2.0, 4.0, 8.0])
 
@@ -53,24 +54,29 @@ def test_intervals_are_those_of_student_and_welch(methods):
     low, high = scipy.stats.t.interval(0.95, 2, np.mean(values), scipy.stats.sem(values))
     assert method.at(3) == pytest.approx(((low + high) / 2, (high - low) / 2))
     (verdict,) = found.verdicts()
-    assert verdict.startswith("good against bad at 3 policies: ahead by 0.")
+    lead = 100 * (np.mean(found.methods[1].levels(3)) - np.mean(found.methods[0].levels(3)))
+    assert verdict.startswith(f"good against bad at 3 policies: ahead by {lead:.1f} ± ")
     values = [method.levels(3) for method in found.methods]
     tested = scipy.stats.ttest_ind(values[1], values[0], equal_var=False).confidence_interval(0.95)
     width = (tested.high - tested.low) / 2
-    assert verdict.endswith(f"± {width:.2g}")
+    assert verdict.endswith(f"± {100 * width:.1f} points")
 
 
 def test_before_the_first_policy_nothing_is_known():
     method = Method("one", ((np.array([100.0, 200.0]), np.array([0.5, 0.6])),))
     assert np.isnan(method.at(99)[0])
     assert [method.at(cost)[0] for cost in (100, 150, 200, 900)] == [0.5, 0.5, 0.6, 0.6]
+    late = Method("late", ((np.array([300.0]), np.array([0.9])),))
+    found = Comparison((late, method), "steps", is_share=True, targets=4)
+    assert found.verdicts() == ["one against late at 200 steps: not known: late has no policy yet"]
 
 
 def test_the_command_prints_draws_and_gives_json(methods, tmp_path):
     words = ["compare", str(methods / "good"), str(methods / "bad")]
     done = CliRunner().invoke(app, [*words, "-o", str(tmp_path / "figure.png")])
     assert done.exit_code == 0, done.output
-    assert "Coverage of 4 tasks, mean and 95 % interval over studies:" in done.output
+    assert "Coverage in %, 4 tasks, mean and 95 % interval over studies:" in done.output
+    assert re.search(r"good +3 +6\d\.\d ± \d", done.output), "in percent"
     assert "good against bad at 3 policies" in done.output
     assert (tmp_path / "figure.png").stat().st_size > 10_000
     data = json.loads(CliRunner().invoke(app, [*words, "--json"]).stdout)

@@ -14,6 +14,7 @@ from sdmbtl.environments import make_family
 from sdmbtl.errors import BusyError, StudyError
 from sdmbtl.policies import load_policy
 from sdmbtl.studies import Study
+from sdmbtl.studies.describe import detail_lines, problem_lines
 from sdmbtl.studies.doctor import examine
 from sdmbtl.studies.leases import LeaseKeeper
 from sdmbtl.studies.store import StudyStore
@@ -76,6 +77,9 @@ def test_run_evaluates_and_continues_in_the_new_space(copied):
     again = Study.open(copied.path, "CartPole", **_settings(DENSE))
     assert again.portfolio().choose(DENSE.target(13)).policy in range(5)
     assert copied.store.facts()["to_evaluate"] == []
+    snapshot = copied.snapshot()
+    assert not any("Extended" in line for line in problem_lines(snapshot)), "it is no problem"
+    assert any(line.startswith("Extended after 4 policies") for line in detail_lines(snapshot))
 
 
 def _settings(space):
@@ -144,6 +148,7 @@ def test_weights_and_objective(copied):
     weights = np.arange(1.0, 9.0)
     assert copied.extend(WIDE.weighted(weights)) == ["other weights of the targets"]
     np.testing.assert_allclose(copied.space.weights, weights / 36)
+    assert "equal weights of the targets" in copied.extend(DENSE)
     assert copied.extend(objective="cvar:0.5") == ["objective cvar:0.5 instead of mean"]
     assert copied.status()["objective"] == "cvar:0.5"
     assert copied.extend(objective="mean") == ["objective mean instead of cvar:0.5"]

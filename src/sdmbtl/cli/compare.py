@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from pathlib import Path
 
 import typer
@@ -27,7 +26,7 @@ def compare(
     Several seeds give intervals: '--seed 3 --out runs/auto/seed-3' of 'run'.
     Coverage is corrected for choosing the best of several noisy policies.
     """
-    from sdmbtl.studies.comparison import compare_studies
+    from sdmbtl.studies.comparison import compare_studies, estimate_text
 
     comparison = compare_studies(list(dict.fromkeys(paths)))
     if out is not None:
@@ -39,18 +38,13 @@ def compare(
     if as_json:
         print_json(comparison.to_dict())
         return
-    measure = "Coverage" if comparison.is_share else "Mean return"
+    measure = "Coverage in %" if comparison.is_share else "Mean return"
     tasks = counted(comparison.targets, "task")
-    print_lines(f"{measure} of {tasks}, mean and 95 % interval over studies:")
+    print_lines(f"{measure}, {tasks}, mean and 95 % interval over studies:")
     marks = comparison.marks
     table = plain_table("method", "studies", *(f"{mark:,.0f} {comparison.unit}" for mark in marks))
     for m in comparison.methods:
-        table.add_row(m.name, str(len(m.curves)), *(_estimate(*m.at(mark)) for mark in marks))
+        cells = (estimate_text(*m.at(mark), is_share=comparison.is_share) for mark in marks)
+        table.add_row(m.name, str(len(m.curves)), *cells)
     PlainConsole().print(table)
-    print_lines("", *comparison.verdicts())
-
-
-def _estimate(mean: float, half_width: float) -> str:
-    if math.isnan(mean):
-        return "–"
-    return f"{mean:.4g}" + ("" if math.isnan(half_width) else f" ± {half_width:.3g}")
+    print_lines("", *comparison.verdicts(), hanging=2)

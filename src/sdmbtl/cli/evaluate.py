@@ -124,7 +124,7 @@ def _print_split(result: Mapping[str, Any]) -> None:
     lines.append("Worst contexts:")
     worst = result["worst"]
     lines += [f"  mean return {e['mean']:.4g}: {shown_context(e['context'])}" for e in worst]
-    print_lines(*lines)
+    print_lines(*lines, hanging=2)
 
 
 def _evaluate_missing(study: Study, *, as_json: bool) -> None:

@@ -152,7 +152,7 @@ def print_lines(*lines: str, hanging: int = 0, console: Console | None = None) -
     where = console or PlainConsole()
     wrap = partial(textwrap.wrap, width=where.width, break_on_hyphens=False)
     for line in map(printable, lines):
-        is_wrapped = hanging and where.is_terminal
+        is_wrapped = line and hanging and where.is_terminal
         for row in wrap(line, subsequent_indent=" " * hanging) if is_wrapped else [line]:
             where.print(Text(row), soft_wrap=not where.is_terminal)
 

@@ -212,7 +212,7 @@ def _run(
         tasks = counted(len(study.space), "task")
         parts = [f"{training.environment['name']}{space}", tasks, training.trainer]
         note(" · ".join(["sdmbtl", *parts, str(study.path)]))
-        if study.trials:
+        if study.n_finished:
             finished = counted(study.n_finished, "finished policy", "finished policies")
             note(f"Continuing after {finished}.")
     if not rules:

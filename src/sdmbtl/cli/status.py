@@ -14,6 +14,7 @@ from sdmbtl.checks import known_name
 from sdmbtl.cli.options import JsonOption, StudyArgument
 from sdmbtl.cli.output import ArgumentError, plain_table, print_json, print_lines, say
 from sdmbtl.console import PlainConsole
+from sdmbtl.errors import StructureError
 from sdmbtl.wording import figure, gain_figure, level_figure, shown_context
 
 if TYPE_CHECKING:
@@ -173,6 +174,12 @@ def _show_structure(study: Study, *, as_json: bool) -> None:
     from sdmbtl.transfer.detection import MountainDetector
 
     rows = study.selector.rows
+    if any(trial.row is not None and not trial.source.is_point for trial in study.trials):
+        raise StructureError(
+            "Structure is detected from policies that were each trained on a single context. Those "
+            "of this study were trained on regions. Choose a selector of the paper for a new "
+            "study, such as --selector m/gp-mbtl."
+        )
     detector = getattr(study.selector, "detector", None)  # of selectors that choose by structure
     detection = (detector or MountainDetector()).detect(rows)
     if as_json:

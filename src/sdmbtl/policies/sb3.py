@@ -159,9 +159,10 @@ class SB3Policy(Policy):
                 )
             network.load_state_dict(dict(weights))
         except MISFITS as error:
+            reason = str(error).strip().rpartition("\n")[2].strip()  # torch begins with a heading
             raise PolicyError(
                 f"The weights are not those of a {self.policy} of {self.algorithm} with "
-                f"policy_kwargs={short_text(self.policy_kwargs)}: {error}"
+                f"policy_kwargs={short_text(self.policy_kwargs)}: {reason}"
             ) from None
         network.set_training_mode(False)
         # Every prediction sets the mode again, module by module, for a third of its time.

@@ -17,7 +17,7 @@ from sdmbtl.selectors.history import History
 from sdmbtl.selectors.models.region_model import RegionModel, RegionRun
 from sdmbtl.selectors.trial import Proposal, Trial
 from sdmbtl.transfer import Objective
-from sdmbtl.wording import rise_in_words
+from sdmbtl.wording import rise_in_words, whole_percent
 
 SeesContext = Literal["never", "always", "both"]
 
@@ -214,20 +214,21 @@ class GeneralistFirstSelector(Selector):
         """Describe a candidate and its expected gain in two sentences."""
         raised = rise_in_words(gain, history.return_range)
         parent, (share, deviation) = candidate.source.parent, candidate.share
+        low, high = max(share - deviation, 0.0), min(share + deviation, 1.0)
+        removed, least, most = map(whole_percent, (share, low, high))
         if self.space.is_whole(candidate.source):
             return (
                 f"Training policy {parent} further on the whole space is predicted to raise "
-                f"{raised}, more than any specialist. Such a run removes about {share:.0%} of what "
+                f"{raised}, more than any specialist. Such a run removes about {removed} of what "
                 "is missing."
             )
         where = where_gained(
             candidate.improvement, history.space.unit_targets, self.space.unit_names
         )
         mostly = "" if where is None else f", mostly for {where}"
-        low, high = max(share - deviation, 0.0), min(share + deviation, 1.0)
         return (
             f"A specialist from policy {parent} (the best around it) is predicted to raise "
-            f"{raised}{mostly}. Specialists here remove {low:.0%} to {high:.0%} of what is missing "
+            f"{raised}{mostly}. Specialists here remove {least} to {most} of what is missing "
             "in their region."
         )
 

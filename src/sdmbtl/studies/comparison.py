@@ -55,18 +55,20 @@ class Method:
         quantile = scipy.stats.t.ppf((1 + CONFIDENCE) / 2, len(levels) - 1)
         return float(np.mean(levels)), float(quantile * scipy.stats.sem(levels))
 
-    def lead_over(self, other: Method, cost: float) -> str:
+    def lead_over(self, other: Method, cost: float, *, is_share: bool) -> str:
         """Describe how far the mean is ahead of another one at a cost, with Welch's interval."""
         ours, theirs = self.levels(cost), other.levels(cost)
         ahead = float(np.mean(ours) - np.mean(theirs))
         if math.isnan(ahead):
-            return "not known"
+            return f"not known: {(self if np.isnan(ours).any() else other).name} has no policy yet"
+        unit = " points" if is_share else ""
         if min(len(ours), len(theirs)) < 2 or np.ptp(ours) == np.ptp(theirs) == 0:
-            return f"ahead by {ahead:.3g}, with too few seeds for an interval"
+            lead = f"{100 * ahead:.1f}" if is_share else f"{ahead:.3g}"
+            return f"ahead by {lead}{unit}, with too few seeds for an interval"
         tested = scipy.stats.ttest_ind(ours, theirs, equal_var=False)
         width = ahead - tested.confidence_interval(CONFIDENCE).low
         verdict = "ahead" if ahead > width else "no difference beyond the interval, ahead"
-        return f"{verdict} by {ahead:.3g} ± {width:.2g}"
+        return f"{verdict} by {estimate_text(ahead, width, is_share=is_share)}{unit}"
 
 
 @dataclass(frozen=True)
@@ -95,10 +97,14 @@ class Comparison:
     def verdicts(self) -> list[str]:
         """Describe the lead of the best method over each other one at the last mark."""
         mark = self.marks[-1]
-        best = max(self.methods, key=lambda method: method.at(mark)[0])
+        best = max(self.methods, key=lambda method: np.nan_to_num(method.at(mark)[0], nan=-np.inf))
         others = [method for method in self.methods if method is not best]
         where = f"at {mark:,.0f} {self.unit}"
-        leads = [f"{best.name} against {o.name} {where}: {best.lead_over(o, mark)}" for o in others]
+        leads = [
+            f"{best.name} against {other.name} {where}: "
+            f"{best.lead_over(other, mark, is_share=self.is_share)}"
+            for other in others
+        ]
         return [*leads, *self.baselines]
 
     def to_dict(self) -> dict[str, Any]:
@@ -120,6 +126,20 @@ class Comparison:
         about = {"unit": self.unit, "coverage_is_share": self.is_share, "targets": self.targets}
         more = {"marks": self.marks, "methods": methods, "verdicts": self.verdicts()}
         return {name: as_json(value) for name, value in (about | more).items()}
+
+
+def estimate_text(mean: float, half_width: float, *, is_share: bool) -> str:
+    """Format an estimate, a share in percent.
+
+    >>> estimate_text(0.967, 0.012, is_share=True), estimate_text(12.3456, math.nan, is_share=False)
+    ('96.7 ± 1.2', '12.35')
+    """
+    if math.isnan(mean):
+        return "–"
+    figure = f"{100 * mean:.1f}" if is_share else f"{mean:.4g}"
+    if math.isnan(half_width):
+        return figure
+    return f"{figure} ± {100 * half_width:.1f}" if is_share else f"{figure} ± {half_width:.3g}"
 
 
 def compare_studies(paths: Sequence[Path]) -> Comparison:
@@ -169,4 +189,6 @@ def _trace(study: Study, has_steps: bool, is_share: bool) -> CoverageCurve:
     means = study.space.mean(best).tolist()
     shown = [study.share(mean) or 0.0 for mean in means] if is_share else means
     costs = [(run.steps or 0) + run.evaluation_steps if has_steps and run else 1 for run in runs]
+    if has_steps and study.random_actions is not None:
+        costs[0] += study.random_actions.steps
     return np.cumsum(costs).astype(np.float64), np.array(shown)

@@ -90,13 +90,15 @@ def objective_text(snapshot: StudySnapshot) -> str | None:
 def baseline_line(snapshot: StudySnapshot, baseline: Baseline) -> str:
     """Compare the study with one policy of the same steps."""
     own = _level(snapshot, baseline.mean_return)
-    ours = _level(snapshot, baseline.study_return)
+    ours, known = _level(snapshot, baseline.study_return), snapshot.known_span is not None
     error = gain_figure(baseline.standard_error, snapshot.known_span).removeprefix("+")
-    gain = gain_figure(baseline.study_return - baseline.mean_return, snapshot.known_span)
-    unit = "in mean return" if snapshot.known_span is None else "points"
+    lead = baseline.study_return - baseline.mean_return
+    gain = gain_figure(abs(lead), snapshot.known_span).removeprefix("+")
+    unit, side = " points" if known else "", "ahead of" if lead >= 0 else "behind"
     return (
-        f"Worth {gain} ± {error} {unit}: {ours} in new episodes, one policy on random contexts "
-        f"{own} (context {baseline.context}, {baseline.steps:,} steps"
+        f"{gain} ± {error}{unit} {side} one policy on random contexts: "
+        f"{'coverage' if known else 'mean return'} {ours} against {own} in new episodes "
+        f"(context {baseline.context}, {baseline.steps:,} steps"
         f"{_before(snapshot, baseline.policies)})."
     )
 
@@ -148,6 +150,9 @@ def detail_lines(snapshot: StudySnapshot) -> list[str]:
         expected, realised = (gain_text(gain, snapshot.known_span) for gain in sums)
         who = counted(len(forecasts), "policy", "policies")
         lines.append(f"Forecasts so far, for {who}: {expected} expected, {realised} realised.")
+    for event in snapshot.extensions:
+        after = counted(event["policies"], "policy", "policies")
+        lines.append(f"Extended after {after}: {'; '.join(event['changes'])}.")
     if snapshot.running_process is not None:
         lines.append(f"Process {snapshot.running_process} is working on the study now.")
     budget = snapshot.stop_rules.get("budget")
@@ -176,9 +181,6 @@ def problem_lines(snapshot: StudySnapshot) -> list[str]:
         advice = " Train longer (--steps), or with other settings (sdmbtl trainers lists them)."
         many = 2 * len(useless) >= len(snapshot.finished)  # one may have met unsolvable tasks
         lines.append(f"No better than random actions: {_listed(useless)}.{advice if many else ''}")
-    for event in snapshot.extensions:
-        after = counted(event["policies"], "policy", "policies")
-        lines.append(f"Extended after {after}: {'; '.join(event['changes'])}")
     return lines
 
 

@@ -236,6 +236,8 @@ class SpaceChange:
             lines.append(
                 f"{counted(len(new), 'target')} instead of {len(old)}, {kept} of them in both"
             )
+        if old.weights is not None and new.weights is None:
+            lines.append("equal weights of the targets")
         elif not np.array_equal(np.asarray(old.weights), np.asarray(new.weights)):
             lines.append("other weights of the targets")
         return lines

@@ -316,7 +316,13 @@ class SB3Trainer(Trainer):
                 "from it."
             )
         made = fresh.algorithm, fresh.policy, fresh.policy_kwargs
-        return SB3Policy(*made, fresh.observation_space, fresh.action_space, weights)
+        try:
+            return SB3Policy(*made, fresh.observation_space, fresh.action_space, weights)
+        except PolicyError as error:
+            raise PolicyError(
+                f"{error} Give the settings of the archive, for example --set algorithm=SAC, "
+                "--set use_sde=false or --set 'policy_kwargs={\"net_arch\": [64]}'."
+            ) from None
 
     def check_start(self, policy: Policy) -> None:
         """Refuse a policy of another algorithm, network or environment."""
