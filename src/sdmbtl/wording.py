@@ -149,29 +149,16 @@ def shown_context(context: Mapping[str, object]) -> str:
     )
 
 
-def points(share: float) -> str:
-    """Format an expected difference of coverage, in points with two digits.
-
-    >>> points(0.123), points(0.01), points(0.0123), points(1e-9)
-    ('12 points', '1 point', '1.2 points', 'less than 0.01 points')
-    """
-    value = 100 * share
-    if 0 < value < 0.01:
-        return "less than 0.01 points"
-    text = f"{value:.0f}" if abs(value) >= 10 else f"{value:.2g}"
-    return f"{text} point" if text == "1" else f"{text} points"
-
-
 def rise_in_words(gain: float, return_range: tuple[float, float] | None) -> str:
     """Describe the rise of the coverage, or the mean best return without a known range.
 
     >>> rise_in_words(15.0, (0.0, 500.0)), rise_in_words(15.0, None)
-    ('coverage by 3 points', 'the mean best return by 15')
+    ('coverage by 3.0 points', 'the mean best return by 15')
     """
     if return_range is None:
         return f"the mean best return by {gain:.3g}"
     low, high = return_range
-    return f"coverage by {points(gain / (high - low))}"
+    return f"coverage by {100 * gain / (high - low):.1f} points"
 
 
 def level_figure(performance: float | None, coverage: float | None) -> str:

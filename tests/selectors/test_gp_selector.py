@@ -17,7 +17,6 @@ from sdmbtl.selectors.gaussian_process import (
 )
 from sdmbtl.testing import example_matrix, example_spaces
 from sdmbtl.transfer import estimate_slopes
-from sdmbtl.wording import points
 
 
 def problem(seed, n=12, d=2):
@@ -148,7 +147,7 @@ def test_start_is_the_middle_then_the_worst_covered():
     selector.history.return_range = (-1000.0, 1000.0)
     trial = selector.ask()
     assert trial.source == in_returns.source
-    assert f"raise coverage by {points(in_returns.expected_gain / 2000)}. " in trial.reason
+    assert f"raise coverage by {100 * in_returns.expected_gain / 2000:.1f} points. " in trial.reason
 
 
 def test_pending_sources_are_expected_to_cover():
