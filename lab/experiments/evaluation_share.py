@@ -1,10 +1,11 @@
 """Measure how much of a study's steps are evaluation, and what full rows would have added.
 
-    python lab/experiments/evaluation_share.py [--seeds 3] [--work runs/evaluation-share]
+    python lab/experiments/evaluation_share.py [--seeds 5] [--work runs/evaluation-share]
 
 The study of `make run`: CartPole `wide`, at most 12 policies, until they gain less than 0.5 %. Its
 evaluations are chosen; then each of its policies plays ten episodes on every target, as with
-`--evaluate all`. Both choose a policy for each target, and the same new episodes measure both.
+`--evaluate all`. Both choose a policy for each target, and the same new episodes measure both. The
+same with each constant of the evaluation halved and doubled.
 
 Finished seeds are not repeated. Written to results/evaluation-share.json.
 """
@@ -12,6 +13,7 @@ Finished seeds are not repeated. Written to results/evaluation-share.json.
 from __future__ import annotations
 
 import argparse
+import re
 from pathlib import Path
 from typing import Any
 
@@ -20,13 +22,25 @@ from numpy.typing import NDArray
 
 from experiment import STUDY_CODE, read_result, save_result
 from sdmbtl.seeds import derived_seed
-from sdmbtl.studies import Study
+from sdmbtl.studies import Study, row_evaluation
 from sdmbtl_lab.fingerprint import code_fingerprint
 
 NAME = "evaluation-share"
 BUDGET, MIN_GAIN = 12, 0.005
 #: New episodes on each target.
 EPISODES = 10
+#: Constants of `row_evaluation` that are halved and doubled.
+CONSTANTS = ("FIRST", "COMPARED", "CANDIDATES", "COMPARED_SHARE")
+
+
+def variations() -> dict[str, tuple[str, float]]:
+    """Return the evaluation as it is, and with each constant halved and doubled."""
+    found = {"as it is": (CONSTANTS[0], getattr(row_evaluation, CONSTANTS[0]))}
+    for name in CONSTANTS:
+        value = getattr(row_evaluation, name)
+        for word, changed in (("half", type(value)(value / 2)), ("double", 2 * value)):
+            found[f"{name}: {word}"] = name, changed
+    return found
 
 
 def measure(seed: int, work: Path) -> dict[str, Any]:
@@ -93,17 +107,25 @@ def _new_returns(
 def main() -> None:
     """Measure the missing seeds, and write everything."""
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
-    parser.add_argument("--seeds", type=int, default=3)
+    parser.add_argument("--seeds", type=int, default=5)
     parser.add_argument("--work", type=Path, default=Path("runs") / NAME)
     given = parser.parse_args()
     before = read_result(NAME)
     same_code = before.get("code") == code_fingerprint(*STUDY_CODE)
-    seeds: dict[str, Any] = before.get("seeds", {}) if same_code else {}
+    rows: dict[str, dict[str, Any]] = before.get("variations", {}) if same_code else {}
     for seed in range(given.seeds):
-        if str(seed) not in seeds:
-            seeds[str(seed)] = measure(seed, given.work)
-            print(seed, seeds[str(seed)], flush=True)
-            content = {"budget": BUDGET, "min_gain": MIN_GAIN, "seeds": seeds}
+        for name, (constant, value) in variations().items():
+            found = rows.setdefault(name, {})
+            if str(seed) in found:
+                continue
+            usual = getattr(row_evaluation, constant)
+            setattr(row_evaluation, constant, value)
+            try:
+                found[str(seed)] = measure(seed, given.work / re.sub(r"\W+", "-", name))
+            finally:
+                setattr(row_evaluation, constant, usual)
+            print(name, seed, found[str(seed)], flush=True)
+            content = {"budget": BUDGET, "min_gain": MIN_GAIN, "variations": rows}
             save_result(NAME, content, code=STUDY_CODE)
 
 

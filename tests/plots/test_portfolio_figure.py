@@ -40,6 +40,12 @@ def test_slices_and_a_curve(space, slices):
     assert curve.lines[0].get_ydata()[-1] == pytest.approx(portfolio(space).mean_return * 10)
 
 
+def test_one_policy_alone():
+    *_, curve = portfolio_figure(portfolio(ContextSpace(a=range(5), b=range(4)), (0,))).axes
+    low, high = curve.get_xlim()
+    assert [tick for tick in curve.get_xticks() if low <= tick <= high] == [1]
+
+
 GRID = ContextSpace(a=range(9), b=range(5), c=range(5))
 
 

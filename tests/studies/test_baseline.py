@@ -8,6 +8,7 @@ from small_study import REGIONS, open_small
 
 from sdmbtl.errors import StudyError
 from sdmbtl.policies import load_policy
+from sdmbtl.report import study_data
 from sdmbtl.studies.comparison import compare_studies
 from sdmbtl.studies.describe import status_lines
 from sdmbtl.training import evaluate
@@ -51,6 +52,7 @@ def test_it_is_kept_with_the_study_and_shown(study):
     shown = [line for line in status_lines(snapshot) if f"points {side} one policy" in line]
     assert shown[0].startswith(f"{abs(lead):.1f} ± ")
     assert len(shown) == 1
+    assert shown[0] in study_data(study)["summary"], "with the report's coverage it would not agree"
     assert compare_studies([study.path]).verdicts() == [f"study, seed 3: {shown[0]}"]
 
 

@@ -14,7 +14,7 @@ from sdmbtl.errors import WorkerLostError
 from sdmbtl.execution import SerialExecutor
 from sdmbtl.studies import Study
 from sdmbtl.studies.describe import status_lines
-from sdmbtl.studies.random_actions import RandomActions, measure_random_actions
+from sdmbtl.studies.random_actions import MOST_STEPS, RandomActions, measure_random_actions
 from sdmbtl.training.evaluation import play_random_actions
 
 SPACE = ContextSpace(a=np.linspace(0.0, 1.0, 5))
@@ -153,7 +153,7 @@ def test_a_failure_is_recorded_and_nothing_else(coins, tmp_path):
     assert study.store.facts()["random_actions"] == {
         "targets": [],
         "returns": [],
-        "steps": 10_000,
+        "steps": MOST_STEPS,
     }
     assert study.random_actions is None
     other = open_study(tmp_path / "other", coins)

@@ -8,8 +8,9 @@ import numpy as np
 from matplotlib.axes import Axes
 
 from sdmbtl.palette import LINES
-from sdmbtl.plots.files import label_ends, new_figure, plain
+from sdmbtl.plots.files import count_policies, count_steps, label_ends, new_figure, plain
 from sdmbtl.plots.space_map import without_mathematics
+from sdmbtl.wording import counted
 
 if TYPE_CHECKING:
     from sdmbtl.studies.comparison import Comparison
@@ -33,8 +34,9 @@ def draw_comparison(comparison: Comparison, ax: Axes | None = None) -> Axes:
         if np.isfinite(widths).all():
             low, high = means - widths, means + widths
             axes.fill_between(costs, low, high, step="post", color=colour, alpha=0.15, lw=0)
-    axes.set_xlabel("environment steps" if comparison.unit == "steps" else "policies")
+    (count_steps if comparison.unit == "steps" else count_policies)(axes)
     axes.set_ylabel("coverage (%)" if comparison.is_share else "mean return")
-    axes.set_title(f"{comparison.targets} tasks")
+    title = comparison.leads()[:1] or [counted(comparison.targets, "task")]
+    axes.set_title(without_mathematics(title[0]), fontsize=10)
     label_ends(axes, ends)
     return plain(axes)

@@ -17,6 +17,7 @@ from sdmbtl.foreign import DAMAGED, read_json
 from sdmbtl.json_data import as_json
 from sdmbtl.palette import policy_colour
 from sdmbtl.studies.describe import (
+    comparison_lines,
     detail_lines,
     gap_lines,
     headline,
@@ -50,7 +51,11 @@ def study_data(study: Study) -> dict[str, Any]:
     data = {
         "title": f"{title(snapshot)}: {headline(snapshot)}",
         "tiles": _tiles(snapshot),
-        "summary": [*gap_lines(snapshot), *problem_lines(snapshot)],
+        "summary": [
+            *comparison_lines(snapshot),
+            *gap_lines(snapshot),
+            *problem_lines(snapshot),
+        ],
         "details": detail_lines(snapshot),
         "running": snapshot.running_process is not None,
         "progress": read_progress(study),

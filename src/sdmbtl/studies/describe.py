@@ -68,6 +68,12 @@ def level_lines(snapshot: StudySnapshot) -> list[str]:
     if predicted and snapshot.finished:
         tasks = counted(snapshot.targets, "task")
         lines.append(f"{predicted} of {tasks} predicted; sdmbtl evaluate plays them all")
+    return lines + comparison_lines(snapshot)
+
+
+def comparison_lines(snapshot: StudySnapshot) -> list[str]:
+    """Compare the policies with networks that replace them, and with baselines."""
+    lines = []
     for network in snapshot.networks:
         own, portfolio = (
             _level(snapshot, mean) for mean in (network.mean_return, network.portfolio_return)

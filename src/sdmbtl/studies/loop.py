@@ -29,13 +29,11 @@ from sdmbtl.studies.extension import TO_EVALUATE
 from sdmbtl.studies.leases import LeaseKeeper
 from sdmbtl.studies.recording import CODE_ERROR, Recorder
 from sdmbtl.studies.row_evaluation import (
-    COMPARED,
-    COMPARED_SHARE,
     Batch,
     RowEvaluation,
     first_targets,
+    may_compare,
     next_comparison,
-    played,
 )
 from sdmbtl.studies.stopping import StopRule
 
@@ -269,28 +267,29 @@ class Loop:
             return False
         if any(isinstance(task, _Piece) for task in self._tasks.values()):
             return True
-        finished = [t for t in study.selector.history.finished if t.run is not None]
-        training = sum(t.run.steps or 0 for t in finished if t.run is not None)
-        evaluation = sum(t.run.evaluation_steps for t in finished if t.run is not None)
-        if evaluation >= COMPARED_SHARE * training:
-            return False  # without reading what was played
-        known, errors = {}, study.store.errors()
-        for trial in finished:
+        training, evaluation, episodes, errors = 0, 0, 0, study.store.errors()
+        is_open: dict[int, NDArray[np.bool_]] = {}
+        for trial in study.selector.history.finished:
+            if trial.run is None:
+                continue
+            counts = trial.episodes
+            if counts is None:
+                counts = np.full(len(study.space), made.episodes)
+            training += trial.run.steps or 0
+            evaluation += trial.run.evaluation_steps
+            episodes += int(counts.sum())
             if trial.id not in self._in_hand and self.files.is_intact(trial):
-                known[trial.id] = self._known_returns(trial)
-        episodes = sum(int(played(returns).sum()) for returns in known.values())
-        if evaluation * (1 + COMPARED / max(episodes, 1)) > COMPARED_SHARE * training:
+                is_open[trial.id] = counts < made.episodes
+                is_open[trial.id][list(errors.get(trial.id, ()))] = False
+        if not may_compare(training, evaluation, episodes):
             return False
-        is_open = {number: np.isnan(returns[:, -1]) for number, returns in known.items()}
-        for number, targets in is_open.items():
-            targets[list(errors.get(number, ()))] = False
         chosen = next_comparison(study.selector.history, is_open, _evaluation_seed(made))
         if chosen is None:
             return False
         trial = study.trials[chosen[0]]
         if not self.leases.alone and not self.leases.claim([trial]):
             return False
-        self._begin_row(trial, known[trial.id], chosen[1], errors.get(trial.id))
+        self._begin_row(trial, self._known_returns(trial), chosen[1], errors.get(trial.id))
         return True
 
     def _tell_news(self) -> None:

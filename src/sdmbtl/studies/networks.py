@@ -123,7 +123,6 @@ def train_baseline(study: Study, context: Knowledge, progress: Progress | None) 
     contexts = space.draw(space.whole(), number, np.random.default_rng(seed))
     job = TrainingJob(contexts, seed, steps=steps, sees_context=context == "told")
     checkpoints = Checkpoints(path.parent, CHECKPOINT_SECONDS)
-    checkpoints.check()
     trained = train(training, [job], progress, checkpoints)[0]
     if isinstance(trained, Failure):
         raise TrainingError(f"The training of the baseline failed: {trained.error}")

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from sdmbtl.training import Evaluation
 
 #: Most targets to play on, episodes on each, and most steps in all.
-MOST_TARGETS, EPISODES, MOST_STEPS = 16, 2, 10_000
+MOST_TARGETS, EPISODES, MOST_STEPS = 16, 2, 4_000
 
 #: A policy is better if its mean return is higher by this many standard errors of the difference.
 STANDARD_ERRORS = 2.0

@@ -106,6 +106,11 @@ def first_targets(space: ContextSpace, known: NDArray[np.float64], seed: int) ->
     return np.asarray(spread[played(known[spread]) == 0])
 
 
+def may_compare(training: int, evaluation: int, episodes: int) -> bool:
+    """Tell whether a comparison is affordable, after these steps and episodes of evaluation."""
+    return evaluation * (1 + COMPARED / max(episodes, 1)) <= COMPARED_SHARE * training
+
+
 def next_comparison(
     history: History, open_targets: Mapping[int, NDArray[np.bool_]], seed: int
 ) -> tuple[int, NDArray[np.intp]] | None:

@@ -295,7 +295,6 @@ class Study:
                 from sdmbtl.training import Checkpoints
 
                 checkpoints = Checkpoints(self.files.root / "checkpoints", checkpoint_seconds)
-                checkpoints.check()
             self.refresh()
             shown = make_displays(self, progress, budget, time_limit)
             written = make_trackers(self, log)

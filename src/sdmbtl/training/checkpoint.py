@@ -39,13 +39,24 @@ class Snapshot(NamedTuple):
 
 @dataclass(frozen=True)
 class Checkpoints:
-    """Directory of checkpoints, made when it is needed, and the seconds between two of a run."""
+    """Directory of checkpoints, made when it is needed, and the seconds between two of a run.
+
+    Raises:
+        StudyError: If something else than files is in the place of checkpoints.
+    """
 
     folder: Path
     seconds: float = 60.0
 
     def __post_init__(self) -> None:
         check_float("checkpoint_seconds", self.seconds, low=0.0, error=TrainerError)
+        for path in [self.folder / "any", *self.folder.glob("*.npz")]:
+            found = unsafe_path_reason(path, self.folder.parent)
+            if found is not None:  # such as a pipe, which would be waited for
+                raise StudyError(
+                    f"Cannot use {str(self.folder)!r}: {found}. Move it away, then: sdmbtl resume "
+                    f"{self.folder.parent}"
+                )
 
     def of(self, specification: Mapping[str, Any], jobs: Sequence[TrainingJob]) -> Checkpoint:
         """The checkpoint of jobs that are trained together, named by what decides the outcome."""
@@ -60,20 +71,8 @@ class Checkpoints:
             identity.update(b"" if job.parent is None else policy_bytes(job.parent))
         return Checkpoint(self.folder / f"{identity.hexdigest()[:32]}.npz", self.seconds)
 
-    def check(self) -> None:
-        """Refuse what is not a file in the place of checkpoints: it would be waited for."""
-        for path in [self.folder / "any", *self.folder.glob("*.npz")]:
-            found = unsafe_path_reason(path, self.folder.parent)
-            if found is not None:
-                raise StudyError(
-                    f"Cannot use {str(self.folder)!r}: {found}. Move it away, then: sdmbtl resume "
-                    f"{self.folder.parent}"
-                )
-
     def clear(self) -> None:
-        """Delete all checkpoints, when what they were for is recorded; not through a link."""
-        if unsafe_path_reason(self.folder / "any", self.folder.parent) is not None:
-            return
+        """Delete all checkpoints, when what they were for is recorded."""
         for path in self.folder.glob("*.npz"):
             path.unlink(missing_ok=True)
         for leftover in self.folder.glob(".*.tmp"):
