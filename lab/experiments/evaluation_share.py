@@ -2,7 +2,7 @@
 
     python lab/experiments/evaluation_share.py [--seeds 5] [--work runs/evaluation-share]
 
-A study of CartPole `wide`: at most 12 policies, until they gain less than 0.5 %. Its evaluations are
+A study of CartPole `wide`: at most 12 policies, until they gain less than 0.5 %. Evaluations are
 chosen; then each of its policies plays ten episodes on every target, as with `--evaluate all`. Both
 choose a policy for each target, and the same new episodes measure both. The same with each constant
 of the evaluation halved and doubled.
