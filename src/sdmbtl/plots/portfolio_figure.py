@@ -11,7 +11,7 @@ from matplotlib.figure import Figure
 from matplotlib.patches import Patch
 
 from sdmbtl.errors import PortfolioError
-from sdmbtl.palette import COLOURS, policy_colour
+from sdmbtl.palette import policy_colour
 from sdmbtl.plots.files import draw_levels
 from sdmbtl.plots.space_map import SpaceMap
 from sdmbtl.portfolio import Portfolio
@@ -21,6 +21,8 @@ from sdmbtl.wording import counted
 
 #: At most this many slices of a grid stand side by side.
 MOST_SLICES = 4
+#: At most this many policies in the legend.
+MOST_NAMED = 8
 SLICE, CURVE, HEIGHT = 2.3, 3.3, 3.5
 
 
@@ -77,13 +79,9 @@ def portfolio_figure(portfolio: Portfolio) -> Figure:
 
 
 def _draw_legend(figure: Figure, found: SpaceMap) -> None:
-    """Name the policies below the maps; those without a colour together."""
-    served = sorted(found.served)
-    names = {n: f"policy {n}" for n in served if n < len(COLOURS)}
-    grey = [str(n) for n in served if n >= len(COLOURS)]
-    if grey:
-        names[len(COLOURS)] = f"{', '.join(grey)}"
-    patches = [Patch(fc=policy_colour(n), ec="black", lw=0.6, label=s) for n, s in names.items()]
+    """Name the policies that serve most tasks below the maps."""
+    most = sorted(list(found.served)[:MOST_NAMED])
+    patches = [Patch(fc=policy_colour(n), ec="black", lw=0.6, label=f"policy {n}") for n in most]
     patches += [Patch(fill=False, hatch="////", ec="grey", label="badly covered")]
     figure.legend(
         handles=patches,

@@ -12,7 +12,7 @@ from matplotlib.axes import Axes
 from numpy.typing import NDArray
 
 from sdmbtl.errors import StudyError
-from sdmbtl.palette import BLACK, COLOURS, GREY, policy_colour
+from sdmbtl.palette import BLACK, GREY, policy_colour
 from sdmbtl.plots.files import count_steps, draw_levels, label_ends, new_figure, plain
 from sdmbtl.plots.space_map import SpaceMap, draw_star
 
@@ -76,9 +76,8 @@ class StudyPlots:
                 "are trained here have one once they are trained."
             )
         axes = _axes(ax)
-        for number, curve in curves.items():  # greys are thin
-            width = 1.8 if number < len(COLOURS) else 0.9
-            axes.plot(*curve.T, ".-"[len(curve) > 1 :], color=policy_colour(number), lw=width)
+        for number, curve in curves.items():
+            axes.plot(*curve.T, ".-"[len(curve) > 1 :], color=policy_colour(number), lw=1.8)
         if len(curves) <= MOST_LABELLED:
             ends = {n: (float(curve[-1, 0]), float(curve[-1, 1])) for n, curve in curves.items()}
             label_ends(axes, [(f"{n}", x, y, policy_colour(n)) for n, (x, y) in ends.items()])
