@@ -11,14 +11,12 @@ import numpy as np
 from matplotlib.axes import Axes
 from numpy.typing import NDArray
 
-from sdmbtl.checks import known_name
 from sdmbtl.errors import StudyError
 from sdmbtl.palette import BLACK, GREY, policy_colour
 from sdmbtl.plots.files import count_steps, draw_levels, label_ends, new_figure, plain
 from sdmbtl.plots.space_map import SpaceMap, draw_star
 
 if TYPE_CHECKING:
-    from sdmbtl.contexts import ContextLike, ContextSpace
     from sdmbtl.studies import Study
     from sdmbtl.studies.snapshot import PolicySnapshot, StudySnapshot
 
@@ -87,27 +85,18 @@ class StudyPlots:
         axes.set_ylabel("mean return where it is trained")
         return plain(axes)
 
-    def map(
-        self,
-        ax: Axes | None = None,
-        *,
-        x: str | None = None,
-        y: str | None = None,
-        at: ContextLike | None = None,
-    ) -> Axes:
+    def map(self, ax: Axes | None = None) -> Axes:
         """Draw the best policy for each target, gaps, and what policies were trained on.
 
-        With one dimension there is a line for each policy, with a grid a slice of two, with a
-        list of targets a point for each.
+        With one dimension there is a line for each policy. With a grid of three or more there is
+        the second across and the third up, through the worst target. With a list of targets there
+        is a point for each.
 
         Args:
             ax: Where to draw; on a new figure if left out.
-            x: The dimension across; of three or more the second if left out.
-            y: The dimension up; of three or more the third if left out.
-            at: The slice, by a context in it; that of the worst target if left out.
 
         Raises:
-            StudyError: If no policy is finished, or there is no such dimension.
+            StudyError: If no policy is finished.
         """
         snapshot, _ = self._finished()
         axes, space = _axes(ax), self._study.space
@@ -116,13 +105,13 @@ class StudyPlots:
         low = np.zeros(len(space), bool) if limit is None else best < limit
         sources = {trial.id: trial.source for trial in self._study.trials}
         found = SpaceMap(space, self._study.selector.best_trials, low, sources)
-        across, up = _map_axes(space, x, y)
+        across, up = (0, 1) if space.n_dimensions == 2 else (1, 2)
         if space.n_dimensions == 1:
             self._draw_lines(axes, found, best)
         elif space.is_grid:
-            target = int(np.nanargmin(best)) if at is None else space.nearest(at)
+            worst = int(np.nanargmin(best))
             others = [d for d in range(space.n_dimensions) if d not in (across, up)]
-            hidden = {d: int(found.places[d, target]) for d in others}
+            hidden = {d: int(found.places[d, worst]) for d in others}
             found.draw_slice(axes, across, up, hidden)
         else:
             found.draw_points(axes, across, up)
@@ -161,25 +150,6 @@ class StudyPlots:
                 "nothing to draw yet."
             )
         return snapshot, snapshot.finished
-
-
-def _map_axes(space: ContextSpace, x: str | None, y: str | None) -> tuple[int, int]:
-    """Return the dimensions across and up; of a line both are the first."""
-    names = list(space.names)
-    for given in (x, y):
-        if given is not None:
-            known_name("dimension", given, names, error=StudyError)
-    if len(names) == 1:
-        return 0, 0
-    usual = names if len(names) == 2 else [*names[1:], names[0]]
-    across = x if x is not None else next(name for name in usual if name != y)
-    up = y if y is not None else next(name for name in usual if name != across)
-    if across == up:
-        raise StudyError(
-            f"A map has two different dimensions. Got {across!r} for both 'x' and 'y'. "
-            f"There are {', '.join(names)}."
-        )
-    return names.index(across), names.index(up)
 
 
 def _axes(given: Axes | None) -> Axes:

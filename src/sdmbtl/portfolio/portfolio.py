@@ -14,10 +14,9 @@ import numpy as np
 import scipy
 from numpy.typing import ArrayLike, NDArray
 
-from sdmbtl.checks import check_float, check_return_range, short_text
+from sdmbtl.checks import check_return_range, short_text
 from sdmbtl.contexts import ContextLike, ContextSpace, Source
 from sdmbtl.contexts.targets import SAME_CONTEXT
-from sdmbtl.contexts.weights import weighted_mean
 from sdmbtl.errors import PortfolioError
 from sdmbtl.policies import Policy
 from sdmbtl.portfolio import hub, storage
@@ -409,25 +408,6 @@ class Portfolio:
         """Return a return as a share of the return range; None if the range is not known."""
         return share_of_range(value, self.return_range)
 
-    def smallest(self, tolerance: float = 0.0) -> Portfolio:
-        """Return a portfolio without the members that add nothing, or hardly anything.
-
-        Args:
-            tolerance: Largest fall of the mean best return, as a share of the return range.
-
-        Raises:
-            PortfolioError: If a tolerance is given and the return range is not known.
-        """
-        tolerance = check_float("tolerance", tolerance, low=0.0, error=PortfolioError)
-        if tolerance and self._width is None:
-            raise PortfolioError(
-                f"A tolerance of {tolerance:g} is a share of the return range, which is not known. "
-                "Use 0, or give return_range=(lowest, highest), [returns] in a space file."
-            )
-        allowed = tolerance * (self._width or 0.0)
-        kept = smallest_cover(self.means, allowed, self.space.weights)
-        return self._with([self.members[place] for place in kept])
-
     # -- in words ------------------------------------------------------------------------
 
     def trained_on(self, member: int) -> str:
@@ -599,35 +579,3 @@ def _episode_variance(returns: Sequence[NDArray[np.float64]]) -> float | None:
         squares += float(np.nansum((several - np.nanmean(several, axis=1, keepdims=True)) ** 2))
         degrees += int((counts[counts > 1] - 1).sum())
     return squares / degrees if degrees >= FEWEST_DEGREES else None
-
-
-def smallest_cover(
-    means: NDArray[np.float64], allowed_loss: float, weights: NDArray[np.float64] | None = None
-) -> list[int]:
-    """Positions of few members whose best means lose no more than allowed, by greed.
-
-    The member that adds most is taken until the rest adds no more than is allowed to be lost;
-    then whoever has become superfluous is dropped.
-
-    Args:
-        means: (k, N) expected return of each member on each target.
-        allowed_loss: Largest fall of the mean over the targets of the best return.
-        weights: (N,) importance of the targets; None if all are equally important.
-    """
-    full = means.max(axis=0)
-
-    def is_enough(positions: list[int]) -> bool:
-        lost = full - means[positions].max(axis=0)
-        return bool(weighted_mean(lost, weights) <= allowed_loss)
-
-    chosen = [int(weighted_mean(means, weights).argmax())]
-    while not is_enough(chosen):
-        gained = weighted_mean(np.maximum(means, means[chosen].max(axis=0)), weights)
-        # A gain may be too small for the sum; the same member again would help nothing.
-        gained[chosen] = -np.inf
-        chosen.append(int(gained.argmax()))
-    for position in list(chosen):
-        rest = [p for p in chosen if p != position]
-        if rest and is_enough(rest):
-            chosen = rest
-    return sorted(chosen)
