@@ -67,7 +67,8 @@ def draw_choosing() -> None:
     best = returns[trained].max(axis=0)
     gains = np.maximum(returns - best, 0.0).mean(axis=1)
     after = int(gains.argmax())
-    axes = new_figure((8.0, 3.8)).add_subplot()
+    figure = new_figure((8.0, 3.8))
+    axes = figure.add_subplot()
     axes.fill_between(places, best, returns.max(), color=GREY, alpha=0.25, lw=0)
     axes.plot(places, best, color=BLACK, lw=5)
     for number, source in enumerate([*trained, after]):
@@ -87,7 +88,8 @@ def draw_choosing() -> None:
     axes.set_xticks(places, [f"{length:.2g}" for length in lengths])
     axes.set(xlabel="pole length of the task", ylabel="mean return")
     axes.set_title("The next policy goes where it closes most of the gap")
-    plain(axes).figure.savefig(FIGURES / "choosing.png", dpi=RESOLUTION)
+    plain(axes)
+    figure.savefig(FIGURES / "choosing.png", dpi=RESOLUTION)
 
 
 def train_usual(family: EnvironmentFamily) -> Policy:
