@@ -175,11 +175,6 @@ def test_wrong_settings_are_refused(name, options, text):
         make_executor(name, **options)
 
 
-def test_a_task_must_be_importable():
-    with ProcessExecutor(1) as executor, pytest.raises(ExecutorError, match="top of a module"):
-        executor.submit(lambda: 1)
-
-
 def test_ray_is_named_where_it_is_missing(monkeypatch):
     monkeypatch.setitem(sys.modules, "ray", None)
     monkeypatch.setattr("importlib.util.find_spec", lambda name: None)

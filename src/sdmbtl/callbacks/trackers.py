@@ -227,7 +227,4 @@ def _import(module: str, package: str) -> Any:
     try:
         return import_module(module)
     except ModuleNotFoundError as error:
-        raise MissingPackageError(
-            f"--log {package} needs {package}, which is not installed. Install it with: "
-            f"pip install 'sdmbtl[{package}]'"
-        ) from error
+        raise MissingPackageError.of(f"--log {package}", package, package) from error

@@ -25,7 +25,7 @@ from sdmbtl.portfolio.member import Actor, ContextPolicy, Member, checked_member
 from sdmbtl.selectors.acquisition import tie_margin
 from sdmbtl.transfer import ReturnModel, mean_of, mean_over_episodes, share_of_range
 from sdmbtl.trust import refuse_untrusted
-from sdmbtl.wording import counted, coverage_text, html_lines
+from sdmbtl.wording import counted, coverage_text
 
 if TYPE_CHECKING:
     from sdmbtl.environments import ContextualEnv, EnvironmentFamily
@@ -439,10 +439,6 @@ class Portfolio:
 
     def __repr__(self) -> str:
         return f"Portfolio({self._summary()})"
-
-    def _repr_html_(self) -> str:
-        summary, *policies = self.describe().splitlines()
-        return html_lines(summary, policies)
 
     # -- files ---------------------------------------------------------------------------
 

@@ -18,7 +18,7 @@ from pathlib import Path
 from typing import Any
 
 from sdmbtl.contexts import ContextSpace, Source
-from sdmbtl.errors import ContextError, MatrixError, PolicyError, PortfolioError
+from sdmbtl.errors import PortfolioError, SdmbtlError
 from sdmbtl.files import sync_directory, temporary_name, write_atomically
 from sdmbtl.foreign import read_json
 from sdmbtl.policies import load_policy
@@ -74,26 +74,20 @@ def read(directory: Path) -> tuple[ContextSpace, list[Member], dict[str, Any]]:
     manifest = _read_manifest(directory)
     sha256 = manifest["returns_sha256"]
     shapes = {_key(m["id"]): ("targets", f"episodes of {m['id']}") for m in manifest["members"]}
+    members = []
     try:
         file = _verified(directory, _returns_file(sha256), sha256)
         space, returns = load_arrays(file, kind="portfolio returns", arrays=shapes)
-    except (PortfolioError, MatrixError, FileNotFoundError) as error:
-        raise PortfolioError(
-            f"The returns of the policies cannot be read: {error} Without them no policy can be "
-            "chosen. Copy or export the portfolio again."
-        ) from None
-    members = []
-    for each in manifest["members"]:
-        number, context, sha256, policy = each["id"], each["context"], each["sha256"], None
-        try:
+        for each in manifest["members"]:
+            number, sha256, policy = each["id"], each["sha256"], None
             if sha256 is not None:
                 policy = load_policy(_verified(directory, _policy_file(number, sha256), sha256))
-            source = Source.at(space.vector(context), **_pick(each, SOURCE))
-        except (PolicyError, PortfolioError, ContextError, TypeError, OSError) as error:
-            raise PortfolioError(
-                f"Policy {number} is damaged: {error} Copy or export the portfolio again."
-            ) from None
-        members.append(Member(number, context, policy, returns[_key(number)], source))
+            source = Source.at(space.vector(each["context"]), **_pick(each, SOURCE))
+            members.append(Member(number, each["context"], policy, returns[_key(number)], source))
+    except (SdmbtlError, TypeError, OSError) as error:
+        raise PortfolioError(
+            f"The portfolio in {str(directory)!r} is damaged: {error} Copy or export it again."
+        ) from None
     return space, members, _pick(manifest, SETTINGS)
 
 
