@@ -125,7 +125,7 @@ class ExecutorError(SdmbtlError, ValueError):
 
 
 class WorkerLostError(SdmbtlError, RuntimeError):
-    """A worker died, hung or used too much memory while it worked on a task."""
+    """A worker died or hung while it worked on a task."""
 
 
 def failing_line(error: BaseException) -> str | None:

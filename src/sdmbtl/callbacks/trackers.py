@@ -110,11 +110,6 @@ class TensorBoardWriter(Tracker):
     def __init__(self, study: Study) -> None:
         super().__init__(study)
         self._directory = study.path / "tensorboard"
-        if self._directory.exists() and not self._directory.is_dir():
-            raise StudyError(
-                "TensorBoard needs a directory to write to. Got the file "
-                f"{str(self._directory)!r} instead."
-            )
         self._runs: dict[str, Any] = {}
         _import("tensorboard.summary.writer.event_file_writer", "tensorboard")
 
