@@ -43,6 +43,7 @@ def test_curves_are_those_of_training(tmp_path):
             study.store.write(trial)
     axes = study.plot.curves()
     assert [line.get_ydata()[-1] for line in axes.lines] == [2, 3, 4]
+    assert axes.xaxis.get_major_formatter()(50_000, 0) == "50k"
 
 
 def test_a_map_shows_the_slice_through_the_worst_target(tmp_path):

@@ -13,8 +13,9 @@ from numpy.typing import NDArray
 
 from sdmbtl.errors import StudyError
 from sdmbtl.palette import GREY, policy_colour
-from sdmbtl.plots.files import count_steps, draw_levels, label_ends, new_figure, plain
+from sdmbtl.plots.files import draw_levels, label_ends, new_figure, plain
 from sdmbtl.plots.space_map import SpaceMap
+from sdmbtl.wording import short_count
 
 if TYPE_CHECKING:
     from sdmbtl.studies import Study
@@ -81,7 +82,8 @@ class StudyPlots:
         if len(curves) <= MOST_LABELLED:
             ends = {n: (float(curve[-1, 0]), float(curve[-1, 1])) for n, curve in curves.items()}
             label_ends(axes, [(f"{n}", x, y, policy_colour(n)) for n, (x, y) in ends.items()])
-        count_steps(axes)
+        axes.set_xlabel("environment steps")
+        axes.xaxis.set_major_formatter(lambda steps, _: short_count(round(steps)))
         axes.set_ylabel("mean return where it is trained")
         return plain(axes)
 
