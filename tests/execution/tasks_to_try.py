@@ -63,12 +63,6 @@ def start_and(how):
     time.sleep(600)
 
 
-def use_memory():
-    held = np.ones(2**27)
-    time.sleep(600)
-    return held
-
-
 def exit_quietly(status):
     os._exit(status)
 
