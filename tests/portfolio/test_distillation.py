@@ -45,7 +45,7 @@ def hidden_distiller(cartpole):
 )
 def test_a_told_student_does_what_the_policy_for_the_context_does(kind):
     made = Distiller(two_teachers(kind), sides(kind), "told", seed=1).run(300)
-    assert made.policy.is_told
+    assert not made.policy.remembers
     for side, right in enumerate(RIGHT[kind]):
         action, _ = made.policy.act(np.zeros(2), made.policy.start({"side": side}))
         np.testing.assert_allclose(action, right, atol=0.1)

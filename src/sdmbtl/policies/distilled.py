@@ -138,11 +138,6 @@ class DistilledPolicy(Policy):
                 f"observation space has {sized}."
             )
 
-    @property
-    def is_told(self) -> bool:
-        """True if the network needs the context."""
-        return self.dimensions is not None
-
     def start(self, context: Mapping[str, float] | None = None) -> Array:
         """Return the (S,) state in which an episode begins.
 
