@@ -14,7 +14,7 @@ $(STAMP): pyproject.toml lab/pyproject.toml $(wildcard domains/*/pyproject.toml)
 	touch $(STAMP)
 
 run: setup
-	$(BIN)/sdmbtl run CartPole --space wide --budget 12 --min-gain 0.005 --out runs/cartpole
+	$(BIN)/sdmbtl run Drone --budget 12 --out runs/drone
 
 test: setup
 	$(MAKE) --no-print-directory --jobs=2 lint pytest

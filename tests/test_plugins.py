@@ -135,15 +135,6 @@ for arguments in (["moon", "greet"], ["environments"], ["trainers"], ["--help"])
     assert any("'broken' of 'moon'" in line for line in broken)
 
 
-def test_two_plugins_of_one_name_are_named(installed, tmp_path, monkeypatch):
-    make_distribution(tmp_path, "twin", {"trainers": {"patience": "moon_plugin:Patience"}})
-    monkeypatch.syspath_prepend(tmp_path)
-    with pytest.warns(UserWarning, match="Both .* have a plug-in 'patience' in trainers") as warned:
-        assert plugins.load("trainers", "patience") is not None
-    assert "'moon'" in str(warned[0].message)
-    assert "'twin'" in str(warned[0].message)
-
-
 def test_commands_of_plugins_are_imported_when_they_are_asked_for(site):
     script = "from sdmbtl.cli import app; app(['tell', '--help'], standalone_mode=False); "
     script += "import sys; assert 'moon_plugin' not in sys.modules; assert 'rich' in sys.modules"

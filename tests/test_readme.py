@@ -145,7 +145,7 @@ def test_a_page_runs(page, folder):
     assert ran == PAGES[page]
     if page == "README.md":
         assert "3 policies" in printed
-        assert (folder / "runs" / "cartpole" / "report.html").is_file()
+        assert (folder / "runs" / "drone" / "report.html").is_file()
 
 
 @pytest.mark.slow

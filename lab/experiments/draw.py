@@ -1,6 +1,7 @@
 """Draw the figures of the documentation that need a trained policy, a study or a browser.
 
     python lab/experiments/draw.py coverage               # coverage against steps
+    python lab/experiments/draw.py choosing               # policies, their gap and the next one
     python lab/experiments/draw.py season                 # a season of a trained crop policy
     python lab/experiments/draw.py crossing               # SUMO's drivers and a trained policy
     python lab/experiments/draw.py report runs/cartpole   # the report of a study; needs chromium
@@ -50,6 +51,45 @@ def draw_coverage() -> None:
 
     path = FIGURES / "coverage-against-steps.png"
     coverage_figure(Comparison.load()).savefig(path, dpi=RESOLUTION)
+
+
+def draw_choosing() -> None:
+    """Draw two policies along one dimension, the gap that they leave, and the next policy."""
+    from sdmbtl.palette import BLACK, GREY, policy_colour
+    from sdmbtl.plots.files import label_ends, new_figure, plain
+    from sdmbtl_lab.figures.transfer_figures import mean_transfer
+    from sdmbtl_lab.matrices import load_matrix
+
+    dataset = load_matrix("cartpole-wide")
+    returns = mean_transfer(dataset)["length"]
+    lengths, places = dataset.space.dimensions["length"].knots, np.arange(len(returns))
+    trained = [2, 4]
+    best = returns[trained].max(axis=0)
+    gains = np.maximum(returns - best, 0.0).mean(axis=1)
+    after = int(gains.argmax())
+    figure = new_figure((8.0, 3.8))
+    axes = figure.add_subplot()
+    axes.fill_between(places, best, returns.max(), color=GREY, alpha=0.25, lw=0)
+    axes.plot(places, best, color=BLACK, lw=5)
+    for number, source in enumerate([*trained, after]):
+        colour, dashes = policy_colour(number), "--" if source == after else "-"
+        axes.plot(places, returns[source], dashes, color=colour, lw=1.8)
+        axes.plot(source, returns[source, source], "*", ms=15, color=colour, mec=BLACK, zorder=3)
+    gap = int((returns.max() - best).argmax())
+    axes.annotate("gap", (gap, (best[gap] + returns.max()) / 2), ha="center", size=11)
+    names = (f"policy {number}" for number in range(2))
+    ends = [
+        (name, places[-1], returns[source, -1], policy_colour(number))
+        for number, (name, source) in enumerate(
+            zip((*names, "next"), (*trained, after), strict=True)
+        )
+    ]
+    label_ends(axes, ends)
+    axes.set_xticks(places, [f"{length:.2g}" for length in lengths])
+    axes.set(xlabel="pole length of the task", ylabel="mean return")
+    axes.set_title("The next policy goes where it closes most of the gap")
+    plain(axes)
+    figure.savefig(FIGURES / "choosing.png", dpi=RESOLUTION)
 
 
 def train_usual(family: EnvironmentFamily) -> Policy:
@@ -184,13 +224,18 @@ def photograph(address: str, height: int, folder: str) -> bytes:
 def main() -> None:
     """Draw a figure."""
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
-    parser.add_argument("figure", choices=("coverage", "season", "crossing", "report"))
+    draw = {
+        "coverage": draw_coverage,
+        "choosing": draw_choosing,
+        "season": draw_season,
+        "crossing": draw_crossing,
+    }
+    parser.add_argument("figure", choices=(*draw, "report"))
     parser.add_argument("study", nargs="?", type=Path, default=Path("runs/cartpole"))
     given = parser.parse_args()
     if given.figure == "report":
         draw_report(given.study)
     else:
-        draw = {"coverage": draw_coverage, "season": draw_season, "crossing": draw_crossing}
         draw[given.figure]()
 
 

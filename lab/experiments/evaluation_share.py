@@ -2,10 +2,10 @@
 
     python lab/experiments/evaluation_share.py [--seeds 5] [--work runs/evaluation-share]
 
-The study of `make run`: CartPole `wide`, at most 12 policies, until they gain less than 0.5 %. Its
-evaluations are chosen; then each of its policies plays ten episodes on every target, as with
-`--evaluate all`. Both choose a policy for each target, and the same new episodes measure both. The
-same with each constant of the evaluation halved and doubled.
+A study of CartPole `wide`: at most 12 policies, until they gain less than 0.5 %. Evaluations are
+chosen; then each of its policies plays ten episodes on every target, as with `--evaluate all`. Both
+choose a policy for each target, and the same new episodes measure both. The same with each constant
+of the evaluation halved and doubled.
 
 Finished seeds are not repeated. Written to results/evaluation-share.json.
 """

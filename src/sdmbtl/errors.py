@@ -2,6 +2,7 @@
 
 import traceback
 from pathlib import Path
+from typing import Self
 
 from sdmbtl.wording import printable
 
@@ -22,6 +23,12 @@ class SdmbtlError(Exception):
 
 class MissingPackageError(SdmbtlError, ModuleNotFoundError):
     """Something needs a package that is optional and not installed."""
+
+    @classmethod
+    def of(cls, owner: str, package: str, extra: str) -> Self:
+        """Make the error of something that needs a package, which an extra of ours installs."""
+        remedy = f"Install it with: pip install 'sdmbtl[{extra}]'"
+        return cls(f"{owner} needs {package}, which is not installed. {remedy}", name=package)
 
 
 class LimitError(SdmbtlError, MemoryError):
@@ -125,7 +132,7 @@ class ExecutorError(SdmbtlError, ValueError):
 
 
 class WorkerLostError(SdmbtlError, RuntimeError):
-    """A worker died, hung or used too much memory while it worked on a task."""
+    """A worker died or hung while it worked on a task."""
 
 
 def failing_line(error: BaseException) -> str | None:

@@ -23,7 +23,7 @@ MAX_TEXT = 128 * 2**20
 #: Lists and tables inside one another, in JSON and TOML.
 MAX_DEPTH = 100
 
-#: Errors of NumPy, zipfile and zlib for a file that is damaged or of another kind.
+#: Errors of NumPy, zipfile, zlib and Gymnasium for data that is damaged or of another kind.
 DAMAGED = (
     zipfile.BadZipFile,
     zlib.error,
@@ -32,6 +32,7 @@ DAMAGED = (
     TypeError,
     AttributeError,
     ArithmeticError,
+    AssertionError,
     EOFError,
     RuntimeError,  # NotImplementedError too: a flag that zipfile does not know
     SyntaxError,  # of a header that is not a Python literal

@@ -4,10 +4,8 @@ from __future__ import annotations
 
 #: Six colours near Okabe and Ito's, further apart for every kind of colour vision.
 COLOURS = ("#005ba8", "#eaa010", "#469b6b", "#c36de0", "#66d7df", "#b74006")
-#: Greys of all further policies; neighbours differ.
-GREYS = ("#6f6f6f", "#a0a0a0", "#c9c9c9")
 #: Colours of the lines of several methods, in order.
-LINES = (*COLOURS, *GREYS)
+LINES = (*COLOURS, "#6f6f6f", "#a0a0a0", "#c9c9c9")
 #: Single colours of figures; the first three are of Okabe and Ito's set.
 BLUE, ORANGE, GREEN = "#0072B2", "#D55E00", "#009E73"
 GREY, LIGHT, BLACK = "#8a8a8a", "#dddddd", "#000000"
@@ -16,10 +14,8 @@ MAP = "cividis"
 
 
 def policy_colour(number: int) -> str:
-    """Return the colour of the policy with this id."""
-    if number < len(COLOURS):
-        return COLOURS[number]
-    return GREYS[(number - len(COLOURS)) % len(GREYS)]
+    """Return the colour of the policy with this id; ids six apart share one."""
+    return COLOURS[number % len(COLOURS)]
 
 
 def luminance(colour: str) -> float:

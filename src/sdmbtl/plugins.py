@@ -17,17 +17,11 @@ from typing import Any
 def installed(group: str) -> dict[str, EntryPoint]:
     """Return the entry points of a group by name, without importing them.
 
-    Of several with one name the first is taken, with a warning.
+    Of several with one name the first is taken.
     """
     found: dict[str, EntryPoint] = {}
     for point in entry_points(group=f"sdmbtl.{group}"):
-        first = found.setdefault(point.name, point)
-        if first is not point:
-            warnings.warn(
-                f"Both {_package(first)} and {_package(point)} have a plug-in {point.name!r} in "
-                f"{group}; the one of {_package(first)} is used.",
-                stacklevel=2,
-            )
+        found.setdefault(point.name, point)
     return found
 
 

@@ -110,14 +110,6 @@ def test_tell_a_policy_that_was_never_asked(command, study):
     assert status["rounds"][2]["strategy"] == "reported"
 
 
-def test_a_context_as_a_table_shows_it(command, tmp_path):
-    study = Study.open(tmp_path / "s", space=ContextSpace(a=[1 / 3, 2 / 3, 1.0]))
-    command("tell", study.path, "-", "--context", "a=0.3333", given="[3, 2, 1]")
-    assert Study.open(study.path).trials[0].context == {"a": 1 / 3}
-    near = command.json("portfolio", study.path, "--context", "a=0.334")["choice"]
-    assert not near["is_target"]
-
-
 def test_failed_and_cancelled(command, study):
     ask(command, study.path)
     status = command.json("tell", study.path, "--id", 1, "--failed", "--reason", "no memory")

@@ -90,7 +90,6 @@ VALUES = {
     },
     ("tell", "{study}", "--failed"): {"--id": ("77", "-1", HUGE, *WHOLE)},
     ("portfolio", "{study}"): {
-        "--smallest": ("nan", "-1", "some", "inf", "5"),
         "--context": ("a=1 b=2 c=3", "a=x b=1", "a=nan b=1", "a=true b=1", "a", "=1", "{"),
     },
     ("report", "{study}", "--live"): {"--port": ("-1", "65536", HUGE, *WHOLE)},

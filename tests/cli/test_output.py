@@ -19,7 +19,6 @@ from sdmbtl.studies import Study
         ("report", "{study}", "-o"),
         ("portfolio", "{study}", "--figure"),
         ("play", "{study}", "-o"),
-        ("compare", "{study}", "-o"),
     ],
 )
 def test_no_command_replaces_a_database(command, trained, words):

@@ -82,8 +82,6 @@ def test_policies_that_were_trained_elsewhere(command, tmp_path):
     assert f"Wrote {figure}." in shown
     assert "%" not in shown.replace("20 %", "")
     assert "cover" not in figure.read_text().replace("badly covered", "")
-    assert "[returns] in a" in command.error("portfolio", without.path, "--smallest", 0.01)
-    command("portfolio", without.path, "--smallest", 0)
     with pytest.raises(PortfolioError, match="trained elsewhere"):
         Portfolio.load(tmp_path / "out").policy_for([0.0])
 
@@ -93,10 +91,9 @@ def test_exported_and_read_again(command, trained, tmp_path):
     assert "Portfolio.load(" in command("portfolio", trained[0], "--export", out).stdout
     assert len(Portfolio.load(out)) == 3
     assert command.json("portfolio", out) == command.json("portfolio", trained[0])
-    words = ("--smallest", 1, "--export", tmp_path / "one", "--figure", tmp_path / "map.png")
+    words = ("--export", tmp_path / "two", "--figure", tmp_path / "map.png")
     data = command.json("portfolio", out, *words)
-    assert (data["policies"], data["exported"]) == (1, str(tmp_path / "one"))
-    assert len(Portfolio.load(tmp_path / "one")) == 1
+    assert (data["policies"], data["exported"]) == (3, str(tmp_path / "two"))
     with Image.open(tmp_path / "map.png") as image:
         assert image.width > 100
 
@@ -114,7 +111,6 @@ def test_a_damaged_policy_is_left_out_with_a_note(command, copied):
     [
         (["--context", "lenght=1"], "Did you mean"),
         (["--context", "1"], "--context takes KEY=VALUE"),
-        (["--smallest", "5"], "'5'"),
         (["--figure", "map.txt"], "'map.txt'"),
     ],
 )

@@ -90,32 +90,7 @@ def test_targets_with_partial_rows(command, tmp_path):
     assert all(10 <= target["expected_return"] <= 70 for target in targets)
     assert targets[3]["expected_return"] > 11, "where only the other policy was evaluated"
     assert re.search(r"2 of \d+ tasks predicted", command("status", study.path).stdout)
-
-
-@pytest.mark.parametrize("criteria", [["small variance"], ["small variance", "slope"]])
-def test_structure_by_the_detector_of_the_study(command, tmp_path, criteria):
-    options = {"detector": {"name": "mountain", "criteria": criteria}}
-    rows = [lambda trial: 3 * DISTANCES[trial.index]] * 6  # better far away
-    study = told(tmp_path / "s", SPACE, rows, selector="m/gp-mbtl", selector_options=options)
-    expected = "mountain" if criteria == ["small variance"] else "none"
-    found = command.json("status", study.path, "--show", "structure")
-    assert (found["structure"], found["policies"], found["targets"]) == (expected, 6, 16)
-    assert [criterion["name"] for criterion in found["criteria"]] == criteria
-    assert command.json("status", study.path)["structure"] == expected
-    text = command("status", study.path, "--show", "structure").stdout
-    assert f"Detected structure: {expected}" in text
-    assert "does not choose by structure" not in text
-
-
-def test_structure_for_other_selectors(command, trained, tmp_path):
-    assert "trained on regions" in command.error("status", trained[0], "--show", "structure")
-    rows = [lambda trial: 10 - 3 * DISTANCES[trial.index]] * 4
-    study = told(tmp_path / "s", SPACE, rows)
-    text = command("status", study.path, "--show", "structure").stdout
-    assert "does not choose by structure" in text
     assert "Did you mean 'targets'?" in command.error("status", study.path, "--show", "target")
-    told(tmp_path / "one", SPACE, rows[:1])
-    assert "at least 2" in command.error("status", tmp_path / "one", "--show", "structure")
 
 
 @pytest.mark.parametrize(
@@ -135,8 +110,6 @@ def test_extreme_returns_stop_no_command(command, tmp_path, selector, value, kno
     assert math.isfinite(command.json("status", study.path)["performance"])
     for words in (["status"], ["status", "--show", "targets"], ["portfolio"]):
         assert "nan" not in command(words[0], study.path, *words[1:]).stdout
-    if selector != "generalist-first":  # of regions
-        command("status", study.path, "--show", "structure")
     chosen = command.json("portfolio", study.path, "--context", "length=1.5 mass=2")["choice"]
     assert chosen["expected_return"] is not None
     assert json.loads(command("ask", study.path).stdout)["id"] == 6

@@ -195,6 +195,7 @@ def test_gymnax_cartpole_takes_the_steps_of_ours():
                 break
 
 
+@pytest.mark.filterwarnings("ignore")  # those of the packages
 @pytest.mark.parametrize("number", range(len(BLOCKS)))
 def test_the_documented_families_are_short_and_run(number, monkeypatch, tmp_path):
     code = BLOCKS[number]

@@ -145,13 +145,6 @@ def test_a_worker_and_what_it_started_end_with_a_killed_driver():
     assert [has_ended(int(process)) for process in processes] == [True, True]
 
 
-def test_a_worker_that_uses_too_much_memory_is_ended():
-    with ProcessExecutor(1, memory_limit=2**29) as executor:
-        error = executor.submit(tasks.use_memory).exception()
-        assert isinstance(error, WorkerLostError)
-        assert "more than 0.5 GiB" in str(error)
-
-
 def test_shutting_down_ends_what_runs_and_drops_what_waits():
     executor = ProcessExecutor(1)
     runs, waits = executor.submit(tasks.hang), executor.submit(tasks.hang)
@@ -175,17 +168,11 @@ def test_shutting_down_ends_what_runs_and_drops_what_waits():
         ("processes", {"workers": 0}, "'workers'"),
         ("processes", {"address": "auto"}, "Unknown option 'address'"),
         ("processes", {"time_limit": -1.0}, "'time_limit'"),
-        ("processes", {"memory_limit": 0}, "'memory_limit'"),
     ],
 )
 def test_wrong_settings_are_refused(name, options, text):
     with pytest.raises(ExecutorError, match=text.replace("(", "\\(")):
         make_executor(name, **options)
-
-
-def test_a_task_must_be_importable():
-    with ProcessExecutor(1) as executor, pytest.raises(ExecutorError, match="top of a module"):
-        executor.submit(lambda: 1)
 
 
 def test_ray_is_named_where_it_is_missing(monkeypatch):

@@ -5,7 +5,7 @@ from itertools import combinations
 import numpy as np
 import pytest
 
-from sdmbtl.palette import COLOURS, GREYS, luminance, text_colour
+from sdmbtl.palette import COLOURS, LINES, luminance, text_colour
 
 #: Machado, Oliveira and Fernandes (2009), full severity, for linear RGB.
 VISION = {
@@ -84,6 +84,6 @@ def test_policies_differ_for_every_kind_of_colour_vision(vision):
 
 
 def test_text_on_a_colour_can_be_read():
-    for ground in (*COLOURS, *GREYS):
+    for ground in LINES:
         levels = sorted((luminance(ground), luminance(text_colour(ground))))
         assert (levels[1] + 0.05) / (levels[0] + 0.05) >= 4.5

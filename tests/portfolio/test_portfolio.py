@@ -1,6 +1,5 @@
 """The portfolio as an object: members, coverage, fewer members, acting."""
 
-import itertools
 import math
 
 import numpy as np
@@ -21,7 +20,6 @@ from portfolio_makers import (
 from sdmbtl.environments import make_family
 from sdmbtl.errors import PortfolioError
 from sdmbtl.portfolio import ContextPolicy, Member, Portfolio
-from sdmbtl.portfolio.portfolio import smallest_cover
 
 CARTPOLE = make_family("cartpole")
 
@@ -64,7 +62,6 @@ class TestMembers:
             ([], "at least one policy"),
             ([member(0, [1.0] * 4)] * 2, r"different ids. Got \[0, 0\]"),
             ([member(-1, [1.0] * 4, policy=linear_policy(1.0))], "'id' must be a whole number"),
-            ([member(0, [1.0] * 4, policy=max)], "Policy 0 must be a .*Policy, or None"),
             ([Member(3, {"a": 1.0}, None, np.ones((4, 1)), LINE.whole())], "must be the centre"),
         ],
     )
@@ -81,7 +78,6 @@ class TestCoverage:
         )
         summary = "3 policies, 4 tasks: expected coverage 55.0 % in new episodes"
         assert repr(portfolio) == f"Portfolio({summary})"
-        assert all(line in portfolio._repr_html_() for line in portfolio.describe().splitlines())
         assert portfolio.describe().splitlines() == [
             summary,
             "policy 0, trained on a=0: 2 tasks, mean return 4.5",
@@ -107,63 +103,6 @@ class TestCoverage:
             "a": pytest.approx((0.25, 1.75)),
             "b": pytest.approx((15.0, 25.0)),
         }
-
-
-class TestSmallest:
-    def test_tolerance_is_a_share_of_the_range(self):
-        portfolio = on_line([10.0] * 4, [0.0, 0.0, 0.0, 18.0], return_range=(0, 20))
-        assert [m.id for m in portfolio.smallest()] == [0, 1]
-        loss = (portfolio.mean_return - portfolio.means[0].mean()) / 20
-        assert [m.id for m in portfolio.smallest(0.999 * loss)] == [0, 1]
-        smaller = portfolio.smallest(1.001 * loss)
-        assert [m.id for m in smaller] == [0]
-        assert smaller.return_range == (0.0, 20.0)
-
-    @pytest.mark.parametrize("tolerance", [0.0, 0.05, 1.0])
-    def test_dropping_policies_never_raises_what_is_expected(self, tolerance, tmp_path):
-        """Also where few episodes were played: those of a dropped policy still count."""
-        whole = some_portfolio(k=4, missing=0.7, return_range=(0, 200))
-        smaller = whole.smallest(tolerance)
-        loss = whole.mean_return - smaller.mean_return
-        assert -1e-9 <= loss <= 200 * tolerance + 1e-9
-        kept = [whole.places[member.id] for member in smaller]
-        np.testing.assert_allclose(smaller.means, whole.means[kept])
-        smaller.export(tmp_path / "p")
-        again = Portfolio.load(tmp_path / "p")
-        np.testing.assert_array_equal(again.means, smaller.means)
-        assert again.choose([1.5, 12.0]) == smaller.choose([1.5, 12.0])
-        assert all(member.policy is None for member in again.evidence)
-
-    def test_tolerance_needs_a_range(self):
-        with pytest.raises(PortfolioError, match="tolerance of 0.1 is a share of the return range"):
-            on_line([1.0] * 4).smallest(0.1)
-
-    @given(
-        st.lists(
-            st.lists(st.sampled_from([0.0, 1.0, 2.0]), min_size=5, max_size=5),
-            min_size=1,
-            max_size=5,
-        ),
-        st.sampled_from([0.0, 0.3]),
-    )
-    def test_enough_and_none_in_vain(self, rows, allowed):
-        """Against all subsets: what is kept is enough, less of it is not, the fewest is near."""
-        means = np.array(rows)
-
-        def is_enough(positions):
-            kept = means[list(positions)].max(axis=0)
-            return (means.max(axis=0) - kept).mean() <= allowed
-
-        chosen = smallest_cover(means, allowed)
-        assert is_enough(chosen)
-        for number in range(1, len(chosen)):
-            assert not any(map(is_enough, itertools.combinations(chosen, number)))
-        fewest = next(
-            number
-            for number in range(1, len(means) + 1)
-            if any(map(is_enough, itertools.combinations(range(len(means)), number)))
-        )
-        assert len(chosen) <= fewest + 1
 
 
 class TestActing:

@@ -195,18 +195,15 @@ class TestDamage:
             Portfolio.load(place)
 
     @pytest.mark.parametrize("how", ["changed", "missing"])
-    @pytest.mark.parametrize(
-        ("pattern", "message"),
-        [("returns-*", "returns of the policies"), ("policies/0003-*", "Policy 3 is damaged")],
-    )
-    def test_files(self, place, pattern, message, how):
+    @pytest.mark.parametrize("pattern", ["returns-*", "policies/0003-*"])
+    def test_files(self, place, pattern, how):
         (path,) = place.glob(pattern)
         content = path.read_bytes()
         if how == "missing":
             path.unlink()
         else:
             path.write_bytes(content[:-1] + bytes([content[-1] ^ 1]))
-        with pytest.raises(PortfolioError, match=rf"{message}.*(SHA-256|No such file)"):
+        with pytest.raises(PortfolioError, match=rf"is damaged: .*{path.name}.*(SHA-256|$)"):
             Portfolio.load(place)
 
     def test_a_file_that_holds_no_policy(self, place):
@@ -216,7 +213,7 @@ class TestDamage:
         path.rename(place / storage._policy_file(0, sha256))
         members = manifest_of(place)["members"]
         change_manifest(place, members=[members[0] | {"sha256": sha256}, *members[1:]])
-        with pytest.raises(PortfolioError, match="Policy 0 is damaged: "):
+        with pytest.raises(PortfolioError, match="is damaged: .*0000-"):
             Portfolio.load(place)
 
     @pytest.mark.parametrize(

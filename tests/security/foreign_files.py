@@ -69,7 +69,7 @@ STUDY = (
     *(("portfolio", "@", "--export", "exported"), ("portfolio", "@", "--context", "length=0.3")),
     ("run", "CartPole", "--space", "space.toml", "--out", "@"),
     *(("status", "@", "--json"), ("doctor", "@", "--json"), ("doctor", "@", "--repair")),
-    *(("status", "@", "--show", show) for show in ("targets", "structure")),
+    ("status", "@", "--show", "targets"),
     *(("ask", "@"), ("tell", "@", "row.json", "--id", "0", "--replace")),
 )
 PPO = {"name": "ppo", "settings": {}}

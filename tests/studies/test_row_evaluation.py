@@ -7,6 +7,7 @@ import pytest
 
 from sdmbtl import ContextSpace
 from sdmbtl.contexts import Source
+from sdmbtl.environments import make_family
 from sdmbtl.selectors import Trial
 from sdmbtl.selectors.history import History
 from sdmbtl.selectors.trial import TrainingRun
@@ -14,8 +15,10 @@ from sdmbtl.studies import Study
 from sdmbtl.studies.row_evaluation import (
     COMPARED,
     COMPARED_SHARE,
+    FEWEST,
     FIRST,
     RowEvaluation,
+    Spent,
     episodes_behind,
     first_targets,
     next_comparison,
@@ -108,6 +111,13 @@ class TestFirstTargets:
         nothing[first[:3], 0] = 1.0
         assert first_targets(SPACE, nothing, 7).tolist() == first[3:].tolist()
 
+    def test_some_of_them_if_episodes_are_long(self):
+        nothing = np.full((N, EPISODES), np.nan)
+        first = first_targets(SPACE, nothing, 7).tolist()
+        fewer, few = (first_targets(SPACE, nothing, 7, number).tolist() for number in (9, 0))
+        assert (len(fewer), len(few)) == (9, FEWEST)
+        assert set(few) < set(fewer) < set(first)
+
     def test_no_more_than_there_are(self):
         small = ContextSpace(a=[0.0, 1.0])
         assert first_targets(small, np.full((2, 1), np.nan), 0).tolist() == [0, 1]
@@ -139,6 +149,28 @@ class TestNextComparison:
             assert chosen is None or (chosen[0], chosen[1].tolist()) == (0, [41])
         assert next_comparison(history, {0: np.zeros(N, bool)}, 7) is None
         assert next_comparison(history, {}, 7) is None
+
+
+def test_steps_that_are_left_for_comparisons():
+    """100 steps an episode: a comparison takes 100 * COMPARED of the share of training."""
+    enough = (1600 + 100 * COMPARED) / COMPARED_SHARE
+    assert Spent(int(enough) + 1, 1600, 16).allows_comparison
+    assert not Spent(int(enough) - 10, 1600, 16).allows_comparison
+    assert not Spent(1000, 0, 0).allows_comparison, "nothing was played yet"
+    assert Spent(1000, 1600, 16).for_episodes(999) == 9
+
+
+def test_first_targets_keep_to_the_share(tmp_path):
+    from small_study import TRAINER, open_small
+
+    trainer = {**TRAINER, "total_timesteps": 8192, "eval_every": 20}
+    space = make_family("CartPole").space("wide", levels=4)
+    regions = {"selector": "generalist-first"}
+    study = open_small(tmp_path / "study", **regions, space=space, trainer_options=trainer)
+    study.run(budget=4)
+    counts = [int(trial.episodes.sum()) for trial in study.trials]
+    assert counts[0] == FIRST
+    assert FEWEST <= min(counts) < FIRST
 
 
 @pytest.mark.parametrize("jobs", [1, 2])

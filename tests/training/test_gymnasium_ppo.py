@@ -94,7 +94,7 @@ def test_the_context_is_observed():
     slots = cartpole().open_slots(TrainingJob(POLES.targets, 0, sees_context=True))
     slots.start([EnvState() for _ in range(4)])
     assert slots.arrays.obs.shape[-1] == 4 + 2
-    for number, context in enumerate(env.context for env in slots._envs):
+    for number, context in enumerate(slots._contexts):
         expected = POLES.to_unit(POLES.vector(context))
         assert np.allclose(slots.arrays.obs[0, number, 4:], expected)
 

@@ -24,7 +24,7 @@ TITLES = {
 SHOWN_MARKS = (1, 2, 4, 8, 12)
 LEAD_MARKS = (2, 4, 8, 12)
 #: Columns of the README's table.
-FIRST_DATA = ("Pendulum", "CartPole forces", "CartPole wide")
+FIRST_DATA = ("Drone", "Pendulum", "CartPole forces")
 FIRST_TITLES = {
     OURS: "**sdmbtl**, defaults",
     "prioritised": "one policy, extra practice where it fails",
@@ -113,6 +113,15 @@ class Comparison:
         measured = {data: self.methods(data) for data in self.data}
         return [data for data, names in measured.items() if OURS in names and len(names) > 1]
 
+    def marks_of(self, data: str) -> list[int]:
+        """Return the marks at which a method was measured on a data set, with every seed."""
+        names = self.methods(data)
+        return [m for m in self.marks if any(self.values(data, name, m) for name in names)]
+
+    def end(self, data: str) -> int:
+        """Return the largest mark of a data set."""
+        return max(self.marks_of(data), default=self.marks[-1])
+
     def best_baseline(self, data: str, mark: int) -> str | None:
         """Return the baseline with the highest mean at a mark; None if none was measured."""
         means = {
@@ -139,8 +148,9 @@ class Comparison:
 
     def units_needed(self, data: str) -> int | None:
         """Return the first mark at which ours reaches the best baseline's end; None if never."""
-        best = self.best_baseline(data, self.marks[-1])
-        wanted = None if best is None else self.estimate(data, best, self.marks[-1])
+        end = self.end(data)
+        best = self.best_baseline(data, end)
+        wanted = None if best is None else self.estimate(data, best, end)
         for mark in self.marks:
             ours = self.estimate(data, OURS, mark)
             if wanted is not None and ours is not None and ours.mean >= wanted.mean:
@@ -164,12 +174,13 @@ def data_tables(comparison: Comparison) -> str:
 def _data_table(comparison: Comparison, data: str) -> str:
     seeds = " or ".join(str(number) for number in comparison.seeds(data))
     targets = comparison.data[data]["targets"]
+    marks = [mark for mark in comparison.marks_of(data) if mark in SHOWN_MARKS]
     rows = {
-        TITLES[name]: [comparison.estimate(data, name, mark) for mark in SHOWN_MARKS]
+        TITLES[name]: [comparison.estimate(data, name, mark) for mark in marks]
         for name in comparison.methods(data)
     }
     title = f"{data}: coverage in %, {targets} targets, {seeds} seeds, units:"
-    return _table(title, [str(mark) for mark in SHOWN_MARKS], rows)
+    return _table(title, [str(mark) for mark in marks], rows)
 
 
 def first_table(comparison: Comparison) -> str:
@@ -188,17 +199,17 @@ def first_table(comparison: Comparison) -> str:
 
 def lead_table(comparison: Comparison) -> str:
     """Show the lead of ours over the best baseline, and the units it needs to match it."""
-    end = comparison.marks[-1]
     rows = []
     for data in comparison.compared:
+        end = comparison.end(data)
         leads = [comparison.lead(data, mark) for mark in LEAD_MARKS]
         cells = ["–" if lead is None else f"{_signed(lead)}" for lead in leads]
         best, needed = comparison.best_baseline(data, end), comparison.units_needed(data)
         reached = "–" if best is None else f"{best}: {comparison.estimate(data, best, end)}"
-        share = ["not reached", "–"] if needed is None else [str(needed), f"{needed / end:.2f}"]
-        rows.append([data, *cells, reached, *share])
+        units = "not reached" if needed is None else f"{needed} of {end}"
+        rows.append([data, *cells, reached, units])
     heads = [f"lead, {mark} units" for mark in LEAD_MARKS]
-    heads += [f"best baseline, {end} units", "units needed for that", f"share of {end}"]
+    heads += ["best baseline at the end", "units needed for that"]
     return markdown_table(["", *heads], rows)
 
 

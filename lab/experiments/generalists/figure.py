@@ -34,15 +34,16 @@ def coverage_figure(comparison: Comparison) -> Figure:
         comparison: The measurements.
 
     Returns:
-        A panel for each data set. Bands are 95 % intervals over seeds, of ours and of the
-        generalist; what is far below these at the beginning leaves the panel.
+        A panel for each data set with all marks. Bands are 95 % intervals over seeds, of ours and
+        of the generalist; what is far below these at the beginning leaves the panel.
     """
-    rows = -(-len(comparison.data) // COLUMNS)
+    shown = [d for d in comparison.data if comparison.end(d) == comparison.marks[-1]]
+    rows = -(-len(shown) // COLUMNS)
     figure = Figure(figsize=(SIZE[0], SIZE[1] * (rows + 0.4) / 2.4), layout="constrained")
     panels = figure.subplots(rows, COLUMNS, squeeze=False).ravel()
-    for panel, data in zip(panels, comparison.data, strict=False):
+    for panel, data in zip(panels, shown, strict=False):
         _draw(panel, comparison, data)
-    for panel in panels[len(comparison.data) :]:
+    for panel in panels[len(shown) :]:
         panel.set_axis_off()
     figure.supxlabel(
         "all environment steps (1 = one policy at its usual length)", fontsize=SMALL + 1

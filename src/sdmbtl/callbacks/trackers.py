@@ -110,11 +110,6 @@ class TensorBoardWriter(Tracker):
     def __init__(self, study: Study) -> None:
         super().__init__(study)
         self._directory = study.path / "tensorboard"
-        if self._directory.exists() and not self._directory.is_dir():
-            raise StudyError(
-                "TensorBoard needs a directory to write to. Got the file "
-                f"{str(self._directory)!r} instead."
-            )
         self._runs: dict[str, Any] = {}
         _import("tensorboard.summary.writer.event_file_writer", "tensorboard")
 
@@ -232,7 +227,4 @@ def _import(module: str, package: str) -> Any:
     try:
         return import_module(module)
     except ModuleNotFoundError as error:
-        raise MissingPackageError(
-            f"--log {package} needs {package}, which is not installed. Install it with: "
-            f"pip install 'sdmbtl[{package}]'"
-        ) from error
+        raise MissingPackageError.of(f"--log {package}", package, package) from error

@@ -13,7 +13,6 @@ from sdmbtl.checks import check_int, known_options
 from sdmbtl.cli.options import ContextOption, JsonOption, StudyArgument, WaitOption
 from sdmbtl.cli.output import ArgumentError, note, print_json, print_lines, say
 from sdmbtl.cli.parsing import (
-    match_shown_target,
     parse_context,
     parse_seconds,
     parse_settings,
@@ -237,7 +236,7 @@ def _find_policy(study: Study, row: Mapping[str, Any]) -> int | Source:
     """Return the policy of a row: by number, by its source, or the only one that is pending."""
     space, trials = study.space, study.trials
     if "context" in row:
-        center = space.vector(match_shown_target(dict(row["context"]), space))
+        center = space.vector(row["context"])
         number = row.get("id")
         if number is None:
             how = {key: row[key] for key in ("width", "parent", "steps") if key in row}

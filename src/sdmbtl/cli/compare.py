@@ -7,7 +7,7 @@ from pathlib import Path
 import typer
 
 from sdmbtl.cli.options import JsonOption
-from sdmbtl.cli.output import note, plain_table, print_json, print_lines
+from sdmbtl.cli.output import plain_table, print_json, print_lines
 from sdmbtl.console import PlainConsole
 from sdmbtl.wording import counted
 
@@ -15,9 +15,6 @@ from sdmbtl.wording import counted
 def compare(
     paths: list[Path] = typer.Argument(
         ..., metavar="DIR", help="Studies, or directories of studies seed-*; each is a method."
-    ),
-    out: Path | None = typer.Option(
-        None, "--out", "-o", metavar="FILE", help="Figure: a .png, .svg or .pdf file."
     ),
     as_json: JsonOption = False,
 ) -> None:
@@ -29,12 +26,6 @@ def compare(
     from sdmbtl.studies.comparison import compare_studies, estimate_text
 
     comparison = compare_studies(list(dict.fromkeys(paths)))
-    if out is not None:
-        from sdmbtl.plots import save_axes
-        from sdmbtl.plots.comparison_figure import draw_comparison
-
-        save_axes(draw_comparison(comparison), out)
-        note(f"Wrote {out}.")
     if as_json:
         print_json(comparison.to_dict())
         return

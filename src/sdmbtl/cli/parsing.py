@@ -15,7 +15,6 @@ from sdmbtl.foreign import parse_json
 from sdmbtl.wording import shown_context
 
 if TYPE_CHECKING:
-    from sdmbtl.contexts import ContextSpace
     from sdmbtl.portfolio import Portfolio
 
 _SECONDS = {"s": 1, "m": 60, "h": 3600, "d": 86400}
@@ -87,16 +86,7 @@ def complete_context(given: Iterable[str], found: Portfolio, *, trust: bool) -> 
     if parsed and left_out and parsed.keys() <= usual.keys():
         shown = {name: value for name, value in usual.items() if name in left_out}
         note(f"Not given, so {where}: {shown_context(shown)}")
-    return match_shown_target({**usual, **parsed}, space)
-
-
-def match_shown_target(given: dict[str, Any], space: ContextSpace) -> dict[str, Any]:
-    """Return the target whose rounded text, as in tables, a context is; or the context."""
-    if set(given) != set(space.names):
-        return given  # the space names the problem
-    target = space.target(space.nearest(given))
-    ordered = {name: given[name] for name in space.names}
-    return target if shown_context(ordered) == shown_context(target) else given
+    return {**usual, **parsed}
 
 
 def parse_text(text: str, what: str) -> Any:

@@ -20,13 +20,6 @@ if TYPE_CHECKING:
 def portfolio(
     path: PortfolioArgument,
     context: ContextOption = None,
-    smallest: float | None = typer.Option(
-        None,
-        metavar="SHARE",
-        help="Fewest policies that lose at most this coverage; 0.01 is a point.",
-        min=0.0,
-        max=1.0,
-    ),
     export: Path | None = typer.Option(
         None, metavar="OUT", help="Directory for a copy of the policies."
     ),
@@ -44,8 +37,6 @@ def portfolio(
     """
     with warnings_as_notes():
         found, trust = open_portfolio(path, trust=trust)
-    if smallest is not None:
-        found = found.smallest(smallest)
     choice = None
     if context:
         choice = found.choose(complete_context(context, found, trust=trust))

@@ -1,4 +1,4 @@
-"""`sdmbtl status`: policies, coverage, targets and structure."""
+"""`sdmbtl status`: policies, coverage and targets."""
 
 from __future__ import annotations
 
@@ -14,7 +14,6 @@ from sdmbtl.checks import known_name
 from sdmbtl.cli.options import JsonOption, StudyArgument
 from sdmbtl.cli.output import ArgumentError, plain_table, print_json, print_lines, say
 from sdmbtl.console import PlainConsole
-from sdmbtl.errors import StructureError
 from sdmbtl.wording import figure, gain_figure, level_figure, shown_context
 
 if TYPE_CHECKING:
@@ -24,7 +23,7 @@ if TYPE_CHECKING:
 #: Policies that are trained without a stopping rule.
 DEFAULT_BUDGET = 12
 
-_VIEWS = ("policies", "targets", "structure")
+_VIEWS = ("policies", "targets")
 
 
 def status(
@@ -32,7 +31,7 @@ def status(
     show: str = typer.Option(
         "policies",
         metavar="WHAT",
-        help="policies, targets (with the best policy on each) or structure (as detected).",
+        help="policies, or targets with the best policy on each.",
     ),
     as_json: JsonOption = False,
 ) -> None:
@@ -43,8 +42,6 @@ def status(
     study = Study.open(path)
     if show == "targets":
         _show_targets(study, as_json=as_json)
-    elif show == "structure":
-        _show_structure(study, as_json=as_json)
     elif as_json:
         print_json(study.status())
     else:
@@ -144,7 +141,7 @@ def _print_commands(commands: Mapping[str, str]) -> None:
         say(f"  {purpose:<{width}}  {command}")
 
 
-# -- targets and structure -------------------------------------------------------------------------
+# -- targets ---------------------------------------------------------------------------------------
 
 
 def _show_targets(study: Study, *, as_json: bool) -> None:
@@ -167,30 +164,3 @@ def _show_targets(study: Study, *, as_json: bool) -> None:
     console.print(table)
     if any(entry["episodes"] == 0 for entry in listed):
         print_lines("", "A return without episodes is predicted from other targets.")
-
-
-def _show_structure(study: Study, *, as_json: bool) -> None:
-    """Print the structure of the returns as the paper detects it."""
-    from sdmbtl.transfer.detection import MountainDetector
-
-    rows = study.selector.rows
-    if any(trial.row is not None and not trial.source.is_point for trial in study.trials):
-        raise StructureError(
-            "Structure is detected from policies that were each trained on a single context. Those "
-            "of this study were trained on regions. Choose a selector of the paper for a new "
-            "study, such as --selector m/gp-mbtl."
-        )
-    detector = getattr(study.selector, "detector", None)  # of selectors that choose by structure
-    detection = (detector or MountainDetector()).detect(rows)
-    if as_json:
-        slopes = None if detection.slopes is None else detection.slopes.to_dict()
-        about = {"path": str(study.path), "policies": len(rows), "targets": len(rows.space)}
-        print_json({**about, **vars(detection), "slopes": slopes})
-        return
-    lines = [f"Detected structure: {detection.structure}"]
-    for criterion in detection.criteria:
-        answer = "holds" if criterion.passed else "does not hold"
-        lines.append(f'Criterion "{criterion.name}" {answer}: {criterion.explanation}.')
-    if detector is None:
-        lines.append(f"The selector {study.selector.name} does not choose by structure.")
-    print_lines(*lines)

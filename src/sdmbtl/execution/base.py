@@ -28,8 +28,6 @@ Listener = Callable[[Any], None]
 #: The listener of the task that runs in this process or thread.
 _listener: ContextVar[Listener | None] = ContextVar("listener", default=None)
 
-EXECUTORS = ("serial", "processes", "ray", "submitit")
-
 
 class Executor(FuturesExecutor):
     """Runs tasks, as many at once as it has workers, beginning with those submitted first.
@@ -124,10 +122,10 @@ def make_executor(name: str, workers: int = 1, **options: Any) -> Executor:
     from sdmbtl.execution.ray_executor import RayExecutor
     from sdmbtl.execution.submitit_executor import SubmititExecutor
 
-    known_name("executor", name, EXECUTORS, error=ExecutorError)
-    kinds: tuple[type[Executor], ...]
-    kinds = (SerialExecutor, ProcessExecutor, RayExecutor, SubmititExecutor)
-    kind = next(kind for kind in kinds if kind.name == name)
+    classes = (SerialExecutor, ProcessExecutor, RayExecutor, SubmititExecutor)
+    kinds: dict[str, type[Executor]] = {kind.name: kind for kind in classes}
+    known_name("executor", name, kinds, error=ExecutorError)
+    kind = kinds[name]
     given = {key: value for key, value in options.items() if value is not None}
     if kind is not SubmititExecutor:  # which has those of the cluster too
         settings = tuple(n for n in inspect.signature(kind).parameters if n != "workers")

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import inspect
 import queue
 import threading
 from abc import ABC, abstractmethod
@@ -11,7 +10,7 @@ from concurrent.futures import Future
 from contextlib import suppress
 from typing import Any, ClassVar
 
-from sdmbtl.errors import ExecutorError, WorkerLostError
+from sdmbtl.errors import WorkerLostError
 from sdmbtl.execution.base import Answer, Call, Executor, Listener, rebuild_error
 from sdmbtl.wording import duration
 
@@ -62,13 +61,7 @@ class WorkerPool(Executor):
         self, function: Callable[..., Any], /, *args: Any, on_report: Listener | None = None
     ) -> Future[Any]:
         """Have a task done by the next worker that is free."""
-        module, name = function.__module__, function.__qualname__
-        if not inspect.isfunction(function) or "." in name or module == "__main__":
-            raise ExecutorError(
-                f"A task is a function at the top of a module that can be imported. Got {name!r} "
-                f"of {module!r} instead."
-            )
-        call: Call = (f"{module}:{name}", args)
+        call: Call = (f"{function.__module__}:{function.__qualname__}", args)
         with self._lock:
             if self._is_shut_down:
                 raise RuntimeError("This executor was shut down: it takes no more tasks.")

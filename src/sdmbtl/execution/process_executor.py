@@ -9,11 +9,9 @@ import sys
 import time
 from contextlib import suppress
 from multiprocessing.connection import Pipe, wait
-from pathlib import Path
 from typing import ClassVar
 
-from sdmbtl.checks import check_int
-from sdmbtl.errors import ExecutorError, WorkerLostError
+from sdmbtl.errors import WorkerLostError
 from sdmbtl.execution.base import Answer, Call, Listener
 from sdmbtl.execution.pool import Worker, WorkerPool, out_of_time
 from sdmbtl.machine import worker_environment
@@ -27,18 +25,9 @@ class ProcessExecutor(WorkerPool):
     Args:
         workers: Number of processes.
         time_limit: Seconds that a task may take.
-        memory_limit: Bytes of memory that a worker may use; None for any number.
     """
 
     name: ClassVar[str] = "processes"
-
-    def __init__(
-        self, workers: int, *, time_limit: float | None = None, memory_limit: int | None = None
-    ) -> None:
-        super().__init__(workers, time_limit=time_limit)
-        if memory_limit is not None:
-            memory_limit = check_int("memory_limit", memory_limit, low=1, error=ExecutorError)
-        self.memory_limit = memory_limit
 
     @property
     def pids(self) -> list[int]:
@@ -47,7 +36,7 @@ class ProcessExecutor(WorkerPool):
             return [worker.pid for worker in self._pool if isinstance(worker, _Process)]
 
     def _make_worker(self) -> Worker:
-        return _Process(self.time_limit, self.memory_limit)
+        return _Process(self.time_limit)
 
 
 class _Process(Worker):
@@ -58,8 +47,8 @@ class _Process(Worker):
     #: Seconds to start and to import a task, before the limit of time counts.
     start_seconds = 60.0
 
-    def __init__(self, time_limit: float | None, memory_limit: int | None) -> None:
-        self._time_limit, self._memory_limit = time_limit, memory_limit
+    def __init__(self, time_limit: float | None) -> None:
+        self._time_limit = time_limit
         self._connection, theirs = Pipe()
         descriptor = theirs.fileno()
         self._process = subprocess.Popen(  # noqa: S603 (this package itself)
@@ -75,7 +64,6 @@ class _Process(Worker):
 
     def do(self, call: Call, on_report: Listener | None) -> Answer:
         """Have a task done; see `Worker.do`."""
-        time_limit, memory_limit = self._time_limit, self._memory_limit
         begun = time.monotonic() + self.start_seconds
         with suppress(BrokenPipeError, ConnectionResetError):  # which is noticed below
             self._connection.send(call)
@@ -92,13 +80,8 @@ class _Process(Worker):
                     begun = time.monotonic()
                 elif on_report is not None:
                     on_report(content)
-            elif time_limit is not None and time.monotonic() - begun > time_limit:
-                raise out_of_time(time_limit)
-            elif memory_limit is not None and _memory_of(self.pid) > memory_limit:
-                raise WorkerLostError(
-                    f"The worker used more than {memory_limit / 2**30:.2g} GiB of memory and was "
-                    "stopped (--executor-option memory_limit=BYTES)."
-                )
+            elif self._time_limit is not None and time.monotonic() - begun > self._time_limit:
+                raise out_of_time(self._time_limit)
 
     def kill(self) -> None:
         """End the process, which has nothing to save, with all that it started."""
@@ -115,12 +98,3 @@ def _ending(status: int) -> str:
     name = signal.Signals(-status).name
     why = ", perhaps for lack of memory" if -status == signal.SIGKILL else ""
     return f"The worker was ended by a signal ({name}){why}."
-
-
-def _memory_of(process: int) -> int:
-    """Return the bytes that a process has in memory; 0 if unknown."""
-    try:
-        pages = int(Path(f"/proc/{process}/statm").read_text().split()[1])
-    except (OSError, IndexError, ValueError):
-        return 0
-    return pages * os.sysconf("SC_PAGE_SIZE")

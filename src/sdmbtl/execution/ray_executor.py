@@ -52,11 +52,7 @@ class RayExecutor(WorkerPool):
     ) -> None:
         super().__init__(workers, time_limit=time_limit)
         if importlib.util.find_spec("ray") is None:
-            raise MissingPackageError(
-                "The executor 'ray' needs Ray, which is not installed. Install it with: "
-                "pip install 'sdmbtl[ray]'",
-                name="ray",
-            )
+            raise MissingPackageError.of("The executor 'ray'", "ray", "ray")
         self.num_cpus = check_float("num_cpus", num_cpus, low=0.0, error=ExecutorError)
         self.num_gpus = check_float("num_gpus", num_gpus, low=0.0, error=ExecutorError)
         if not isinstance(runtime_env, Mapping | None):

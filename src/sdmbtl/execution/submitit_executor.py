@@ -58,11 +58,7 @@ class SubmititExecutor(WorkerPool):
     ) -> None:
         super().__init__(workers, time_limit=time_limit)
         if importlib.util.find_spec("submitit") is None:
-            raise MissingPackageError(
-                "The executor 'submitit' needs a package that is not installed. Install it with: "
-                "pip install 'sdmbtl[slurm]'",
-                name="submitit",
-            )
+            raise MissingPackageError.of("The executor 'submitit'", "submitit", "slurm")
         minutes = TIMEOUT_MIN if time_limit is None else math.ceil(time_limit / 60)
         given = {"timeout_min": minutes, "name": "sdmbtl", **parameters}
         from submitit import AutoExecutor

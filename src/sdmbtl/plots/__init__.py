@@ -7,11 +7,7 @@ try:
 except ModuleNotFoundError as _error:
     if _error.name != "matplotlib":
         raise
-    raise _MissingPackageError(
-        "Figures need Matplotlib, which is not installed. Install it with: "
-        "pip install 'sdmbtl[plots]'",
-        name="matplotlib",
-    ) from None
+    raise _MissingPackageError.of("A figure", "matplotlib", "plots") from None
 
 from sdmbtl.plots.files import save_axes
 from sdmbtl.plots.portfolio_figure import portfolio_figure

@@ -103,11 +103,7 @@ def _write(picture: Picture, lines: Sequence[str], colour: tuple[int, int, int] 
     image.paste(Image.fromarray(picture), (0, len(lines) * LINE))
     font = ImageFont.load_default(LETTERS)
     for number, line in enumerate(lines):
-        kept = line
-        while kept and font.getlength(kept if kept == line else f"{kept}…") > width - 2 * GAP:
-            kept = kept[:-1]
-        text = kept if kept == line else f"{kept}…"
-        ImageDraw.Draw(image).text((GAP, number * LINE + 3), text, colour, font)
+        ImageDraw.Draw(image).text((GAP, number * LINE + 3), line, colour, font)
     return np.asarray(image)
 
 

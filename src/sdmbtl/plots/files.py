@@ -16,7 +16,7 @@ from sdmbtl.errors import FigureError
 from sdmbtl.files import write_atomically
 from sdmbtl.machine import in_notebook
 from sdmbtl.palette import BLACK, text_colour
-from sdmbtl.wording import counted, coverage_text, short_count
+from sdmbtl.wording import counted, coverage_text
 
 #: Dots per inch.
 RESOLUTION = 150
@@ -78,18 +78,6 @@ def label_ends(axes: Axes, ends: Sequence[tuple[str, float, float, str]]) -> Non
         name.set_bbox({"boxstyle": "round,pad=0.15", "fc": colour, "ec": "none"})
 
 
-def count_steps(axes: Axes) -> None:
-    """Name the axis across after environment steps, with short ticks."""
-    axes.set_xlabel("environment steps")
-    axes.xaxis.set_major_formatter(lambda steps, _: short_count(round(steps)))
-
-
-def count_policies(axes: Axes) -> None:
-    """Name the axis across after policies, with whole numbers as ticks."""
-    axes.set_xlabel("policies")
-    axes.xaxis.set_major_locator(MaxNLocator(6, integer=True, min_n_ticks=1))
-
-
 def draw_levels(
     axes: Axes, levels: NDArray[np.float64], whole: NDArray[np.bool_], *, is_share: bool
 ) -> None:
@@ -104,7 +92,8 @@ def draw_levels(
     if not whole.all():
         axes.plot(at[~whole], shown[~whole], "o", ms=5, mfc="white", mec=BLACK, label="specialist")
     axes.legend(loc="upper left", fontsize=8, frameon=False)
-    count_policies(axes)
+    axes.set_xlabel("policies")
+    axes.xaxis.set_major_locator(MaxNLocator(6, integer=True, min_n_ticks=1))
     axes.set_ylabel("coverage (%)" if is_share else "mean best return")
     if is_share:
         covered = counted(len(levels), "policy covers", "policies cover")

@@ -8,16 +8,12 @@ from __future__ import annotations
 import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
-from matplotlib.patches import Patch
 
-from sdmbtl.errors import PortfolioError
-from sdmbtl.palette import COLOURS, policy_colour
 from sdmbtl.plots.files import draw_levels
 from sdmbtl.plots.space_map import SpaceMap
 from sdmbtl.portfolio import Portfolio
 from sdmbtl.transfer import coverage_of, mean_of
 from sdmbtl.transfer.gaps import find_gaps
-from sdmbtl.wording import counted
 
 #: At most this many slices of a grid stand side by side.
 MOST_SLICES = 4
@@ -36,14 +32,9 @@ def portfolio_figure(portfolio: Portfolio) -> Figure:
         portfolio: The portfolio.
 
     Raises:
-        PortfolioError: If the targets are not such a grid.
+        FigureError: If the targets are not such a grid.
     """
     space = portfolio.space
-    if not space.is_grid or space.n_dimensions < 2:
-        raise PortfolioError(
-            "A portfolio is drawn over a grid of two dimensions or more. "
-            f"Got {len(space)} targets in {counted(space.n_dimensions, 'dimension')}."
-        )
     expected = portfolio.expected_returns
     weights = portfolio.space.weights
     covered = coverage_of(expected, portfolio.means, portfolio.return_range, weights)
@@ -71,27 +62,9 @@ def portfolio_figure(portfolio: Portfolio) -> Figure:
         if axes is not maps[0]:
             axes.set_ylabel("")
             axes.set_yticklabels([])
-    _draw_legend(figure, found)
+    found.draw_legend(maps[-1])
     _draw_curve(curve, portfolio)
     return figure
-
-
-def _draw_legend(figure: Figure, found: SpaceMap) -> None:
-    """Name the policies below the maps; those without a colour together."""
-    served = sorted(found.served)
-    names = {n: f"policy {n}" for n in served if n < len(COLOURS)}
-    grey = [str(n) for n in served if n >= len(COLOURS)]
-    if grey:
-        names[len(COLOURS)] = f"{', '.join(grey)}"
-    patches = [Patch(fc=policy_colour(n), ec="black", lw=0.6, label=s) for n, s in names.items()]
-    patches += [Patch(fill=False, hatch="////", ec="grey", label="badly covered")]
-    figure.legend(
-        handles=patches,
-        ncols=len(patches),
-        loc="outside lower left",
-        fontsize=8,
-        frameon=False,
-    )
 
 
 def _draw_curve(axes: Axes, portfolio: Portfolio) -> None:

@@ -11,14 +11,13 @@ import numpy as np
 from matplotlib.axes import Axes
 from numpy.typing import NDArray
 
-from sdmbtl.checks import known_name
 from sdmbtl.errors import StudyError
-from sdmbtl.palette import BLACK, COLOURS, GREY, policy_colour
-from sdmbtl.plots.files import count_steps, draw_levels, label_ends, new_figure, plain
-from sdmbtl.plots.space_map import SpaceMap, draw_star
+from sdmbtl.palette import GREY, policy_colour
+from sdmbtl.plots.files import draw_levels, label_ends, new_figure, plain
+from sdmbtl.plots.space_map import SpaceMap
+from sdmbtl.wording import short_count
 
 if TYPE_CHECKING:
-    from sdmbtl.contexts import ContextLike, ContextSpace
     from sdmbtl.studies import Study
     from sdmbtl.studies.snapshot import PolicySnapshot, StudySnapshot
 
@@ -78,37 +77,28 @@ class StudyPlots:
                 "are trained here have one once they are trained."
             )
         axes = _axes(ax)
-        for number, curve in curves.items():  # greys are thin
-            width = 1.8 if number < len(COLOURS) else 0.9
-            axes.plot(*curve.T, ".-"[len(curve) > 1 :], color=policy_colour(number), lw=width)
+        for number, curve in curves.items():
+            axes.plot(*curve.T, ".-"[len(curve) > 1 :], color=policy_colour(number), lw=1.8)
         if len(curves) <= MOST_LABELLED:
             ends = {n: (float(curve[-1, 0]), float(curve[-1, 1])) for n, curve in curves.items()}
             label_ends(axes, [(f"{n}", x, y, policy_colour(n)) for n, (x, y) in ends.items()])
-        count_steps(axes)
+        axes.set_xlabel("environment steps")
+        axes.xaxis.set_major_formatter(lambda steps, _: short_count(round(steps)))
         axes.set_ylabel("mean return where it is trained")
         return plain(axes)
 
-    def map(
-        self,
-        ax: Axes | None = None,
-        *,
-        x: str | None = None,
-        y: str | None = None,
-        at: ContextLike | None = None,
-    ) -> Axes:
-        """Draw the best policy for each target, gaps, and what policies were trained on.
+    def map(self, ax: Axes | None = None) -> Axes:
+        """Draw the best policy for each target of a grid, gaps, and the training contexts.
 
-        With one dimension there is a line for each policy, with a grid a slice of two, with a
-        list of targets a point for each.
+        Of three dimensions or more it is the slice through the worst target, with the second across
+        and the third up.
 
         Args:
             ax: Where to draw; on a new figure if left out.
-            x: The dimension across; of three or more the second if left out.
-            y: The dimension up; of three or more the third if left out.
-            at: The slice, by a context in it; that of the worst target if left out.
 
         Raises:
-            StudyError: If no policy is finished, or there is no such dimension.
+            StudyError: If no policy is finished.
+            FigureError: If the targets are not a grid of two dimensions or more.
         """
         snapshot, _ = self._finished()
         axes, space = _axes(ax), self._study.space
@@ -117,41 +107,12 @@ class StudyPlots:
         low = np.zeros(len(space), bool) if limit is None else best < limit
         sources = {trial.id: trial.source for trial in self._study.trials}
         found = SpaceMap(space, self._study.selector.best_trials, low, sources)
-        across, up = _map_axes(space, x, y)
-        if space.n_dimensions == 1:
-            self._draw_lines(axes, found, best)
-        elif space.is_grid:
-            target = int(np.nanargmin(best)) if at is None else space.nearest(at)
-            others = [d for d in range(space.n_dimensions) if d not in (across, up)]
-            hidden = {d: int(found.places[d, target]) for d in others}
-            found.draw_slice(axes, across, up, hidden)
-        else:
-            found.draw_points(axes, across, up)
-        if space.n_dimensions > 1:
-            found.draw_legend(axes)
+        across, up = (0, 1) if space.n_dimensions == 2 else (1, 2)
+        worst = int(np.nanargmin(best))
+        hidden = {d: int(p) for d, p in enumerate(found.places[:, worst]) if d not in (across, up)}
+        found.draw_slice(axes, across, up, hidden)
+        found.draw_legend(axes)
         return axes
-
-    def _draw_lines(self, axes: Axes, found: SpaceMap, best: Floats) -> None:
-        """Draw the returns of each policy over the only dimension, the best ones bold."""
-        values = found.space.targets[:, 0]
-        order = np.argsort(values)
-        finished = [trial.id for trial in self._study.trials if trial.row is not None]
-        rows = dict(zip(finished, self._study.selector.expected_returns, strict=True))
-        axes.plot(values[order], best[order], color=BLACK, lw=5)
-        for number in found.served:
-            axes.plot(values[order], rows[number][order], color=policy_colour(number), lw=1.8)
-        low = axes.get_ylim()[0]
-        for number in found.served:
-            if found.sources[number].is_point:
-                draw_star(axes, number, (found.sources[number].center[0], low))
-        found.scale_axes(axes, 0)
-        axes.set_xlabel(found.axis_name(0))
-        axes.set_ylabel("return")
-        end = values[order[-1]]
-        ends = [(f"{n}", end, float(rows[n][order[-1]]), policy_colour(n)) for n in found.served]
-        label_ends(axes, ends)
-        axes.set_title("black: the best policy for each context", fontsize=10)
-        plain(axes)
 
     def _finished(self) -> tuple[StudySnapshot, list[PolicySnapshot]]:
         """Return the snapshot and its finished policies."""
@@ -162,25 +123,6 @@ class StudyPlots:
                 "nothing to draw yet."
             )
         return snapshot, snapshot.finished
-
-
-def _map_axes(space: ContextSpace, x: str | None, y: str | None) -> tuple[int, int]:
-    """Return the dimensions across and up; of a line both are the first."""
-    names = list(space.names)
-    for given in (x, y):
-        if given is not None:
-            known_name("dimension", given, names, error=StudyError)
-    if len(names) == 1:
-        return 0, 0
-    usual = names if len(names) == 2 else [*names[1:], names[0]]
-    across = x if x is not None else next(name for name in usual if name != y)
-    up = y if y is not None else next(name for name in usual if name != across)
-    if across == up:
-        raise StudyError(
-            f"A map has two different dimensions. Got {across!r} for both 'x' and 'y'. "
-            f"There are {', '.join(names)}."
-        )
-    return names.index(across), names.index(up)
 
 
 def _axes(given: Axes | None) -> Axes:

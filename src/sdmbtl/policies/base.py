@@ -15,7 +15,7 @@ from numpy.typing import ArrayLike, NDArray
 from sdmbtl.checks import short_text
 from sdmbtl.errors import MissingPackageError, PolicyError
 from sdmbtl.files import write_atomically
-from sdmbtl.foreign import parse_json, read_bytes
+from sdmbtl.foreign import DAMAGED, parse_json, read_bytes
 
 VERSION = 1
 
@@ -25,17 +25,6 @@ _KINDS = {
     "distilled": "sdmbtl.policies.distilled:DistilledPolicy",
     "stable-baselines3": "sdmbtl.policies.sb3:SB3Policy",
 }
-
-#: Errors of arrays and descriptions that do not make a policy.
-MISFITS = (
-    ArithmeticError,
-    AssertionError,
-    AttributeError,
-    LookupError,
-    RuntimeError,
-    TypeError,
-    ValueError,
-)
 
 #: The one entry of a file's header: safetensors does not keep the order of several.
 _HEADER = "sdmbtl"
@@ -151,7 +140,7 @@ def policy_from_bytes(content: bytes, source: str = "This") -> Policy:
                 if not np.isfinite(array.astype(np.float32, copy=False)).all():
                     raise PolicyError(f"{name!r} has numbers that are not finite")
         return policy_class.from_arrays(arrays, header["description"])
-    except MISFITS as error:
+    except DAMAGED as error:
         raise _damage_error(source, error) from None
 
 
@@ -180,7 +169,7 @@ def _read_content(content: bytes, source: str) -> tuple[dict[str, Any], dict[str
         for name, kind in (("kind", str), ("description", dict), ("notes", dict)):
             if not isinstance(header[name], kind):
                 raise ValueError(f"{name!r} is {short_text(header[name])}")
-    except (safetensors.SafetensorError, *MISFITS) as error:
+    except (safetensors.SafetensorError, *DAMAGED) as error:
         raise _damage_error(source, error) from None
     if version != VERSION:
         raise PolicyError(f"{source} has format version {version!r}; this release reads {VERSION}.")

@@ -23,7 +23,7 @@ from numpy.typing import ArrayLike, NDArray
 from sdmbtl.checks import known_name, short_text
 from sdmbtl.errors import MissingPackageError, PolicyError
 from sdmbtl.foreign import DAMAGED, MAX_BYTES, check_size
-from sdmbtl.policies.base import MISFITS, Policy
+from sdmbtl.policies.base import Policy
 from sdmbtl.policies.mlp import ReturnStatistics
 from sdmbtl.policies.spaces import space_from_json, space_to_json
 
@@ -158,7 +158,7 @@ class SB3Policy(Policy):
                     self.observation_space, self.action_space, *schedule, **arguments
                 )
             network.load_state_dict(dict(weights))
-        except MISFITS as error:
+        except DAMAGED as error:
             reason = str(error).strip().rpartition("\n")[2].strip()  # torch begins with a heading
             raise PolicyError(
                 f"The weights are not those of a {self.policy} of {self.algorithm} with "

@@ -74,9 +74,5 @@ def hub_api() -> Any:
     try:
         from huggingface_hub import HfApi
     except ModuleNotFoundError:
-        raise MissingPackageError(
-            "The Hugging Face Hub needs huggingface_hub, which is not installed. Install it with: "
-            "pip install 'sdmbtl[hub]'",
-            name="huggingface_hub",
-        ) from None
+        raise MissingPackageError.of("The Hugging Face Hub", "huggingface_hub", "hub") from None
     return HfApi()

@@ -9,7 +9,7 @@ from typing import Any, Protocol
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from sdmbtl.checks import check_int, short_text
+from sdmbtl.checks import check_int
 from sdmbtl.contexts import ContextSpace, Source
 from sdmbtl.contexts.observation import append_context
 from sdmbtl.errors import PortfolioError
@@ -84,11 +84,6 @@ class ContextPolicy:
 def checked_member(member: Member, space: ContextSpace) -> Member:
     """Return a member with checked values, and a copy of the returns."""
     number = check_int("id", member.id, low=0, error=PortfolioError)
-    if member.policy is not None and not isinstance(member.policy, Policy):
-        raise PortfolioError(
-            f"Policy {number} must be a sdmbtl.policies.Policy, or None if it was trained "
-            f"elsewhere. Got {short_text(member.policy)} instead."
-        )
     vector, source = space.vector(member.context), member.source
     if source == CONTEXT_ALONE:
         source = Source.at(vector)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -14,10 +14,9 @@ import numpy as np
 import scipy
 from numpy.typing import ArrayLike, NDArray
 
-from sdmbtl.checks import check_float, check_return_range, short_text
+from sdmbtl.checks import check_return_range, short_text
 from sdmbtl.contexts import ContextLike, ContextSpace, Source
 from sdmbtl.contexts.targets import SAME_CONTEXT
-from sdmbtl.contexts.weights import weighted_mean
 from sdmbtl.errors import PortfolioError
 from sdmbtl.policies import Policy
 from sdmbtl.portfolio import hub, storage
@@ -26,7 +25,7 @@ from sdmbtl.portfolio.member import Actor, ContextPolicy, Member, checked_member
 from sdmbtl.selectors.acquisition import tie_margin
 from sdmbtl.transfer import ReturnModel, mean_of, mean_over_episodes, share_of_range
 from sdmbtl.trust import refuse_untrusted
-from sdmbtl.wording import counted, coverage_text, html_lines
+from sdmbtl.wording import counted, coverage_text
 
 if TYPE_CHECKING:
     from sdmbtl.environments import ContextualEnv, EnvironmentFamily
@@ -73,7 +72,6 @@ class Portfolio:
     Args:
         space: The context space.
         members: The trained policies, with different ids; kept in the order of their ids.
-        evidence: Policies that are not chosen. Their returns tell about those that are.
         family: The environments, as `EnvironmentFamily.settings()` gives them.
         return_range: Lowest and highest return of an episode, for shares and intervals.
 
@@ -87,7 +85,6 @@ class Portfolio:
         space: ContextSpace,
         members: Sequence[Member],
         *,
-        evidence: Sequence[Member] = (),
         family: Mapping[str, Any] | None = None,
         return_range: tuple[float, float] | None = None,
     ) -> None:
@@ -96,29 +93,25 @@ class Portfolio:
         self.return_range: tuple[float, float] | None = None
         if return_range is not None:
             self.return_range = check_return_range(return_range, error=PortfolioError)
-        checked = [checked_member(member, space) for member in (*members, *evidence)]
-        if not members:
+        checked = sorted((checked_member(m, space) for m in members), key=lambda m: m.id)
+        if not checked:
             raise PortfolioError("A portfolio needs at least one policy. Got none.")
-        self.members, self.evidence = (
-            tuple(sorted(some, key=lambda member: member.id))
-            for some in (checked[: len(members)], checked[len(members) :])
-        )
+        self.members = tuple(checked)
         #: Place of each member in `members`, by its id.
-        self.places = {member.id: place for place, member in enumerate(self.members)}
-        known = {member.id: member for member in sorted(checked, key=lambda member: member.id)}
-        if len(known) < len(checked):
+        self.places = {member.id: place for place, member in enumerate(checked)}
+        if len(self.places) < len(checked):
             ids = [member.id for member in checked]
             raise PortfolioError(f"Policies need different ids. Got {ids}. Number them again.")
-        rows = {number: row for row, number in enumerate(known)}
-        #: Row of each member in the model, which knows the evidence too.
-        self._rows = [rows[member.id] for member in self.members]
+        parents = [
+            -1 if (p := m.source.parent) is None else self.places.get(p, -1) for m in checked
+        ]
         self.model = ReturnModel(
             space,
-            [-1 if (p := m.source.parent) is None else rows.get(p, -1) for m in known.values()],
-            np.array([mean_over_episodes(m.returns) for m in known.values()]),
-            np.array([np.isfinite(m.returns).sum(axis=1) for m in known.values()], np.float64),
-            _episode_variance([m.returns for m in known.values()]),
-            [m.source for m in known.values()],
+            parents,
+            np.array([mean_over_episodes(m.returns) for m in checked]),
+            np.array([np.isfinite(m.returns).sum(axis=1) for m in checked], dtype=np.float64),
+            _episode_variance([m.returns for m in checked]),
+            [m.source for m in checked],
         )
 
     # -- members -------------------------------------------------------------------------
@@ -169,15 +162,15 @@ class Portfolio:
         within = np.clip(unit, 0.0, 1.0)
         if target is None:
             means, variances = (
-                f(within[None]) for f in (self.model.means_at, self.model.variances_at)
+                self.model.means_at(within[None]),
+                self.model.variances_at(within[None]),
             )
         else:
             means, variances = self.model.on_targets(np.array([target]))
-        means, variances = means[self._rows], variances[self._rows]
         best = int(self._rounded(means[:, 0]).argmax())
         # A dimension of one value has no length: any other value counts as one box length.
         jumps = not inside and bool(np.all(np.abs(unit - 0.5) <= 0.5 + SAME_CONTEXT))
-        width = float(np.ptp(self.means)) if self._width is None else self._width
+        width = float(np.ptp(self.model.means)) if self._width is None else self._width
         beyond = width * (np.abs(unit - within).sum() + jumps)
         return self._choice(
             best,
@@ -259,7 +252,7 @@ class Portfolio:
             shares = shares * nearness(self.space, known)
         usable = self
         if len(blind) < len(self):
-            usable = self._with(blind)
+            usable = Portfolio(self.space, blind, **self._settings)
         return Identification(usable, self._checked_weights(shares))
 
     def _checked_weights(self, weights: ArrayLike | None) -> NDArray[np.float64]:
@@ -301,7 +294,7 @@ class Portfolio:
         if target is not None:
             return self.actor(int(self.best_policies[target]), vector)
         within = np.clip(self.space.to_unit(vector), 0.0, 1.0)
-        best = int(self._rounded(self.model.means_at(within[None])[self._rows, 0]).argmax())
+        best = int(self._rounded(self.model.means_at(within[None])[:, 0]).argmax())
         return self.actor(self.members[best].id, vector)
 
     def actor(self, member: int, context: ContextLike) -> Actor:
@@ -387,7 +380,7 @@ class Portfolio:
     @property
     def means(self) -> NDArray[np.float64]:
         """(k, N) expected return of each policy on each target."""
-        return self.model.means[self._rows]
+        return self.model.means
 
     @property
     def expected_returns(self) -> NDArray[np.float64]:
@@ -408,25 +401,6 @@ class Portfolio:
     def share(self, value: float) -> float | None:
         """Return a return as a share of the return range; None if the range is not known."""
         return share_of_range(value, self.return_range)
-
-    def smallest(self, tolerance: float = 0.0) -> Portfolio:
-        """Return a portfolio without the members that add nothing, or hardly anything.
-
-        Args:
-            tolerance: Largest fall of the mean best return, as a share of the return range.
-
-        Raises:
-            PortfolioError: If a tolerance is given and the return range is not known.
-        """
-        tolerance = check_float("tolerance", tolerance, low=0.0, error=PortfolioError)
-        if tolerance and self._width is None:
-            raise PortfolioError(
-                f"A tolerance of {tolerance:g} is a share of the return range, which is not known. "
-                "Use 0, or give return_range=(lowest, highest), [returns] in a space file."
-            )
-        allowed = tolerance * (self._width or 0.0)
-        kept = smallest_cover(self.means, allowed, self.space.weights)
-        return self._with([self.members[place] for place in kept])
 
     # -- in words ------------------------------------------------------------------------
 
@@ -466,10 +440,6 @@ class Portfolio:
     def __repr__(self) -> str:
         return f"Portfolio({self._summary()})"
 
-    def _repr_html_(self) -> str:
-        summary, *policies = self.describe().splitlines()
-        return html_lines(summary, policies)
-
     # -- files ---------------------------------------------------------------------------
 
     def export(self, directory: str | Path) -> None:
@@ -480,7 +450,7 @@ class Portfolio:
         Raises:
             PortfolioError: If the directory holds anything else.
         """
-        storage.write(Path(directory), self.space, self.members, self.evidence, self._settings)
+        storage.write(Path(directory), self.space, self.members, self._settings)
 
     @classmethod
     def load(cls, directory: str | Path) -> Self:
@@ -493,8 +463,8 @@ class Portfolio:
             PortfolioError: If something is damaged, or was written by another release.
             FileNotFoundError: If there is no portfolio.
         """
-        space, members, evidence, settings = storage.read(Path(directory))
-        return cls(space, members, evidence=evidence, **settings)
+        space, members, settings = storage.read(Path(directory))
+        return cls(space, members, **settings)
 
     def to_onnx(self) -> bytes:
         """Return the choice and all policies as one ONNX file; see `make_portfolio_onnx`."""
@@ -534,12 +504,6 @@ class Portfolio:
             return cls.load(api.snapshot_download(repo_id, revision=revision, local_dir=folder))
 
     # -- helpers -------------------------------------------------------------------------
-
-    def _with(self, members: Sequence[Member]) -> Portfolio:
-        """Return a portfolio of some of the members, which expects of them what this one does."""
-        kept = {member.id for member in members}
-        others = [replace(m, policy=None) for m in self.members if m.id not in kept]
-        return Portfolio(self.space, members, evidence=[*self.evidence, *others], **self._settings)
 
     def _rounded(self, means: NDArray[np.float64]) -> NDArray[np.float64]:
         """Means that differ by rounding only become the same, so that ties go to the lowest id."""
@@ -599,35 +563,3 @@ def _episode_variance(returns: Sequence[NDArray[np.float64]]) -> float | None:
         squares += float(np.nansum((several - np.nanmean(several, axis=1, keepdims=True)) ** 2))
         degrees += int((counts[counts > 1] - 1).sum())
     return squares / degrees if degrees >= FEWEST_DEGREES else None
-
-
-def smallest_cover(
-    means: NDArray[np.float64], allowed_loss: float, weights: NDArray[np.float64] | None = None
-) -> list[int]:
-    """Positions of few members whose best means lose no more than allowed, by greed.
-
-    The member that adds most is taken until the rest adds no more than is allowed to be lost;
-    then whoever has become superfluous is dropped.
-
-    Args:
-        means: (k, N) expected return of each member on each target.
-        allowed_loss: Largest fall of the mean over the targets of the best return.
-        weights: (N,) importance of the targets; None if all are equally important.
-    """
-    full = means.max(axis=0)
-
-    def is_enough(positions: list[int]) -> bool:
-        lost = full - means[positions].max(axis=0)
-        return bool(weighted_mean(lost, weights) <= allowed_loss)
-
-    chosen = [int(weighted_mean(means, weights).argmax())]
-    while not is_enough(chosen):
-        gained = weighted_mean(np.maximum(means, means[chosen].max(axis=0)), weights)
-        # A gain may be too small for the sum; the same member again would help nothing.
-        gained[chosen] = -np.inf
-        chosen.append(int(gained.argmax()))
-    for position in list(chosen):
-        rest = [p for p in chosen if p != position]
-        if rest and is_enough(rest):
-            chosen = rest
-    return sorted(chosen)

@@ -17,9 +17,8 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from sdmbtl.checks import check_bool
 from sdmbtl.contexts import ContextSpace, Source
-from sdmbtl.errors import ContextError, MatrixError, PolicyError, PortfolioError
+from sdmbtl.errors import PortfolioError, SdmbtlError
 from sdmbtl.files import sync_directory, temporary_name, write_atomically
 from sdmbtl.foreign import read_json
 from sdmbtl.policies import load_policy
@@ -39,18 +38,14 @@ _OWN_NAMES = re.compile(r"portfolio\.json|policies|returns-[0-9a-f]{16}\.npz|\..
 
 
 def write(
-    directory: Path,
-    space: ContextSpace,
-    members: Sequence[Member],
-    evidence: Sequence[Member],
-    settings: Mapping[str, Any],
+    directory: Path, space: ContextSpace, members: Sequence[Member], settings: Mapping[str, Any]
 ) -> None:
     """Write a portfolio, in the place of an older one if there is one."""
     directory = directory.resolve()
     old_files = _files_to_replace(directory)
     _inside(directory, POLICIES).mkdir(parents=True, exist_ok=True)
     listed = []
-    for member in (*members, *evidence):
+    for member in members:
         source = _pick(member.source.to_dict(), SOURCE)
         notes: dict[str, Any] = {"id": member.id, "context": dict(member.context), **source}
         sha256 = None
@@ -58,9 +53,9 @@ def write(
             content = policy_bytes(member.policy.acting(), notes)
             sha256 = hashlib.sha256(content).hexdigest()
             write_atomically(directory / _policy_file(member.id, sha256), content)
-        listed.append({**notes, "sha256": sha256, "is_evidence": member in evidence})
+        listed.append({**notes, "sha256": sha256})
     draft = temporary_name(directory / "returns.npz")
-    returns = {_key(member.id): member.returns for member in (*members, *evidence)}
+    returns = {_key(member.id): member.returns for member in members}
     save_arrays(draft, kind="portfolio returns", space=space, arrays=returns)
     returns_sha256 = _sha256(draft)
     draft.replace(directory / _returns_file(returns_sha256))
@@ -73,37 +68,27 @@ def write(
         _inside(directory, name).unlink(missing_ok=True)
 
 
-def read(
-    directory: Path,
-) -> tuple[ContextSpace, list[Member], list[Member], dict[str, Any]]:
-    """Read space, members, evidence and settings of a portfolio; see `Portfolio.load`."""
+def read(directory: Path) -> tuple[ContextSpace, list[Member], dict[str, Any]]:
+    """Read the space, the members and the settings of a portfolio; see `Portfolio.load`."""
     directory = directory.resolve()
     manifest = _read_manifest(directory)
     sha256 = manifest["returns_sha256"]
     shapes = {_key(m["id"]): ("targets", f"episodes of {m['id']}") for m in manifest["members"]}
+    members = []
     try:
         file = _verified(directory, _returns_file(sha256), sha256)
         space, returns = load_arrays(file, kind="portfolio returns", arrays=shapes)
-    except (PortfolioError, MatrixError, FileNotFoundError) as error:
-        raise PortfolioError(
-            f"The returns of the policies cannot be read: {error} Without them no policy can be "
-            "chosen. Copy or export the portfolio again."
-        ) from None
-    members: list[Member] = []
-    evidence: list[Member] = []
-    for each in manifest["members"]:
-        number, context, sha256, policy = each["id"], each["context"], each["sha256"], None
-        try:
+        for each in manifest["members"]:
+            number, sha256, policy = each["id"], each["sha256"], None
             if sha256 is not None:
                 policy = load_policy(_verified(directory, _policy_file(number, sha256), sha256))
-            source = Source.at(space.vector(context), **_pick(each, SOURCE))
-        except (PolicyError, PortfolioError, ContextError, TypeError, OSError) as error:
-            raise PortfolioError(
-                f"Policy {number} is damaged: {error} Copy or export the portfolio again."
-            ) from None
-        some = evidence if each["is_evidence"] else members
-        some.append(Member(number, context, policy, returns[_key(number)], source))
-    return space, members, evidence, _pick(manifest, SETTINGS)
+            source = Source.at(space.vector(each["context"]), **_pick(each, SOURCE))
+            members.append(Member(number, each["context"], policy, returns[_key(number)], source))
+    except (SdmbtlError, TypeError, OSError) as error:
+        raise PortfolioError(
+            f"The portfolio in {str(directory)!r} is damaged: {error} Copy or export it again."
+        ) from None
+    return space, members, _pick(manifest, SETTINGS)
 
 
 def _read_manifest(directory: Path) -> dict[str, Any]:
@@ -120,7 +105,6 @@ def _read_manifest(directory: Path) -> dict[str, Any]:
             raise ValueError(f"expected format {FORMAT!r}, version {VERSION}")
         for member in manifest["members"]:
             member["id"], member["context"] = int(member["id"]), dict(member["context"])
-            check_bool("is_evidence", member["is_evidence"], error=PortfolioError)
         sums = [m["sha256"] for m in manifest["members"] if m["sha256"] is not None]
         if not all(re.fullmatch("[0-9a-f]{64}", s) for s in (manifest["returns_sha256"], *sums)):
             raise ValueError("a SHA-256 has 64 digits")

@@ -95,20 +95,17 @@ class Comparison:
         return sorted({float(np.ceil(share * shortest)) for share in MARKS})
 
     def verdicts(self) -> list[str]:
-        """Describe the leads, and what studies with a baseline are worth."""
-        return [*self.leads(), *self.baselines]
-
-    def leads(self) -> list[str]:
         """Describe the lead of the best method over each other one at the last mark."""
         mark = self.marks[-1]
         best = max(self.methods, key=lambda method: np.nan_to_num(method.at(mark)[0], nan=-np.inf))
         others = [method for method in self.methods if method is not best]
         where = f"at {mark:,.0f} {self.unit}"
-        return [
+        leads = [
             f"{best.name} against {other.name} {where}: "
             f"{best.lead_over(other, mark, is_share=self.is_share)}"
             for other in others
         ]
+        return [*leads, *self.baselines]
 
     def to_dict(self) -> dict[str, Any]:
         """Return the comparison as JSON data."""

@@ -29,10 +29,11 @@ from sdmbtl.studies.extension import TO_EVALUATE
 from sdmbtl.studies.leases import LeaseKeeper
 from sdmbtl.studies.recording import CODE_ERROR, Recorder
 from sdmbtl.studies.row_evaluation import (
+    COMPARED_SHARE,
     Batch,
     RowEvaluation,
+    Spent,
     first_targets,
-    may_compare,
     next_comparison,
 )
 from sdmbtl.studies.stopping import StopRule
@@ -255,10 +256,30 @@ class Loop:
     def _begin_first(self, trial: Trial) -> None:
         """Begin to evaluate the policy of a trial, before it is compared with others."""
         known, made = self._known_returns(trial), self.study.configuration
-        targets = None
+        targets, spent = None, self._spent()
         if made.evaluate != "all":
-            targets = first_targets(self.study.space, known, _evaluation_seed(made))
+            affordable = None
+            if spent.evaluation and trial.run is not None and trial.run.steps:
+                affordable = spent.for_episodes(int(COMPARED_SHARE * trial.run.steps))
+            seed = _evaluation_seed(made)
+            targets = first_targets(self.study.space, known, seed, affordable)
         self._begin_row(trial, known, targets)
+
+    def _counts(self, trial: Trial) -> NDArray[np.intp]:
+        """(N,) numbers of episodes that a finished policy has played on the targets."""
+        if trial.episodes is not None:
+            return trial.episodes
+        return np.full(len(self.study.space), self.study.configuration.episodes)
+
+    def _spent(self) -> Spent:
+        """Return what the finished policies that were trained here have used."""
+        finished = [t for t in self.study.selector.history.finished if t.run is not None]
+        runs = [t.run for t in finished if t.run is not None]
+        return Spent(
+            sum(run.steps or 0 for run in runs),
+            sum(run.evaluation_steps for run in runs),
+            sum(int(self._counts(t).sum()) for t in finished),
+        )
 
     def _compare(self) -> bool:
         """Play the policies on which the choice depends most; False if enough was played."""
@@ -267,22 +288,13 @@ class Loop:
             return False
         if any(isinstance(task, _Piece) for task in self._tasks.values()):
             return True
-        training, evaluation, episodes, errors = 0, 0, 0, study.store.errors()
-        is_open: dict[int, NDArray[np.bool_]] = {}
-        for trial in study.selector.history.finished:
-            if trial.run is None:
-                continue
-            counts = trial.episodes
-            if counts is None:
-                counts = np.full(len(study.space), made.episodes)
-            training += trial.run.steps or 0
-            evaluation += trial.run.evaluation_steps
-            episodes += int(counts.sum())
-            if trial.id not in self._in_hand and self.files.is_intact(trial):
-                is_open[trial.id] = counts < made.episodes
-                is_open[trial.id][list(errors.get(trial.id, ()))] = False
-        if not may_compare(training, evaluation, episodes):
+        if not self._spent().allows_comparison:
             return False
+        errors, is_open = study.store.errors(), dict[int, NDArray[np.bool_]]()
+        for trial in study.selector.history.finished:
+            if trial.id not in self._in_hand and self.files.is_intact(trial):
+                is_open[trial.id] = self._counts(trial) < made.episodes
+                is_open[trial.id][list(errors.get(trial.id, ()))] = False
         chosen = next_comparison(study.selector.history, is_open, _evaluation_seed(made))
         if chosen is None:
             return False

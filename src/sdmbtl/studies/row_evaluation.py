@@ -15,11 +15,12 @@ from sdmbtl.selectors import Trial
 from sdmbtl.selectors.history import History
 from sdmbtl.transfer import mean_of, worth_playing
 
-#: Targets that every policy is played on first: the same for all of them, so that they compare.
-FIRST = 16
+#: Targets that every policy is played on first, and the fewest if episodes are long; the same for
+#: all policies, so that they compare.
+FIRST, FEWEST = 16, 4
 #: Targets that one policy is played on in a comparison, and targets to choose them from.
 COMPARED, CANDIDATES = 8, 64
-#: Most steps of all evaluations, as a share of those of training, while policies are compared.
+#: Most steps of evaluations, as a share of those of training.
 COMPARED_SHARE = 0.3
 
 
@@ -100,15 +101,36 @@ class RowEvaluation:
                 self.known[number, first : first + len(values)] = values
 
 
-def first_targets(space: ContextSpace, known: NDArray[np.float64], seed: int) -> NDArray[np.intp]:
-    """Return the targets that a policy is played on first, less those in its (N, E) returns."""
+class Spent(NamedTuple):
+    """Steps of training and of evaluations so far, and the episodes of these."""
+
+    training: int
+    evaluation: int
+    episodes: int
+
+    def for_episodes(self, steps: int) -> int:
+        """Return the number of episodes that steps are expected to last for."""
+        return steps * self.episodes // max(self.evaluation, 1)
+
+    @property
+    def allows_comparison(self) -> bool:
+        """True if one more comparison is affordable."""
+        left = COMPARED_SHARE * self.training - self.evaluation
+        return left > 0 and self.for_episodes(int(left)) >= COMPARED
+
+
+def first_targets(
+    space: ContextSpace, known: NDArray[np.float64], seed: int, affordable: int | None = None
+) -> NDArray[np.intp]:
+    """Return the targets that a policy is played on first, less those in its (N, E) returns.
+
+    With fewer `affordable` episodes than targets some are left out, the same ones for all policies.
+    """
     spread = TargetSample(space, min(FIRST, len(space)), seed).indices
+    if affordable is not None:
+        order = np.random.default_rng(seed_sequence(seed, "first targets")).permutation(spread)
+        spread = order[: max(affordable, FEWEST)]
     return np.asarray(spread[played(known[spread]) == 0])
-
-
-def may_compare(training: int, evaluation: int, episodes: int) -> bool:
-    """Tell whether a comparison is affordable, after these steps and episodes of evaluation."""
-    return evaluation * (1 + COMPARED / max(episodes, 1)) <= COMPARED_SHARE * training
 
 
 def next_comparison(

@@ -529,21 +529,21 @@ class Study:
         Raises:
             StudyError: If there is none yet.
         """
-        members: list[Member] = []
-        lost: list[Member] = []
+        members = []
         returns = self.episodes()
         for trial in (t for t in self.trials if t.row is not None):
-            state = self.files.state(trial) if trial.has_policy else None
-            policy = self.files.load(trial.id) if state == "intact" else None
-            if state not in (None, "intact"):
-                warnings.warn(
-                    f"The policy file {self.files.path(trial.id)} is {state}; policy {trial.id} is "
-                    f"left out. Run: sdmbtl doctor {self.path}",
-                    stacklevel=2,
-                )
-            (members if state in (None, "intact") else lost).append(
-                Member(trial.id, trial.context, policy, returns[trial.id], trial.source)
-            )
+            policy = None
+            if trial.has_policy:
+                state = self.files.state(trial)
+                if state != "intact":
+                    warnings.warn(
+                        f"The policy file {self.files.path(trial.id)} is {state}; policy "
+                        f"{trial.id} is left out. Run: sdmbtl doctor {self.path}",
+                        stacklevel=2,
+                    )
+                    continue
+                policy = self.files.load(trial.id)
+            members.append(Member(trial.id, trial.context, policy, returns[trial.id], trial.source))
         if not members and self.n_finished:
             raise StudyError(
                 f"The files of all {self.n_finished} policies of the study in {str(self.path)!r} "
@@ -559,9 +559,7 @@ class Study:
         if made is not None and made.get("importable", True):
             options = {**made["options"], "space": self.configuration.space}
             family = {"name": made["name"], "options": options}
-        return Portfolio(
-            self.space, members, evidence=lost, family=family, return_range=self.return_range
-        )
+        return Portfolio(self.space, members, family=family, return_range=self.return_range)
 
     def distill(
         self,

@@ -110,9 +110,8 @@ class _Rollout:
         self._contexts, self._units = contexts, space.to_unit(contexts)
         self._episodes, self._seed = episodes, seed
         self._left = dict.fromkeys(numbers, episodes)  # not begun yet
-        self._open = dict.fromkeys(numbers, 0)  # begun, and not ended
         self._waiting = deque(numbers)
-        self._done = 0
+        self._ended = 0  # episodes, with those that are not begun after a failure
         self._observations: Any = None
         self._state: NDArray[np.float32] | None = None  # of a policy that remembers
         self._played: NDArray[np.intp] = np.zeros(ENV_SLOTS, np.intp)  # context in each slot
@@ -131,8 +130,9 @@ class _Rollout:
                 for place, slot in list(slots.items()):
                     if self._step(place, slot, actions[place], time_limit, endless_after):
                         self._begin_next(slots, place)
-                if progress is not None and self._done > reported:
-                    reported = self._done
+                done = self._ended // self._episodes
+                if progress is not None and done > reported:
+                    reported = done
                     progress(reported, len(self._left))
         finally:
             for slot in slots.values():
@@ -161,7 +161,7 @@ class _Rollout:
             self.steps += 1
             if terminated or truncated or slot.steps >= time_limit:
                 self.returns[slot.number, slot.episode] = slot.total
-                self._end(slot.number)
+                self._ended += 1
                 return True
             if slot.steps >= endless_after:
                 raise endless_error(endless_after)
@@ -213,12 +213,7 @@ class _Rollout:
             same = self._waiting[0]
             self._waiting.rotate(-1)
         self._left[same] -= 1
-        self._open[same] += 1
         return same, self._episodes - self._left[same] - 1
-
-    def _end(self, number: int) -> None:
-        self._open[number] -= 1
-        self._done += not self._left[number] and not self._open[number]
 
     def _fail(
         self,
@@ -232,8 +227,8 @@ class _Rollout:
         known = self.errors.get(number)
         if known is None or episode < known[0]:
             self.errors[number] = episode, error, env
+        self._ended += 1 + self._left[number]
         self._left[number] = 0
-        self._end(number)
 
 
 def _write(batch: Any, place: int, observation: Any) -> None:

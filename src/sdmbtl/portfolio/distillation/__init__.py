@@ -8,10 +8,6 @@ try:
 except ModuleNotFoundError as _error:
     if _error.name not in ("jax", "optax"):
         raise
-    raise MissingPackageError(
-        f"Distillation needs {_error.name}, which is not installed. Install it with: "
-        "pip install 'sdmbtl[jax]'",
-        name=_error.name,
-    ) from None
+    raise MissingPackageError.of("Distillation", _error.name, "jax") from None
 
 __all__ = ["Distillation", "Distiller", "distill_to_file"]

@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sdmbtl.contexts import ContextSpace
-from sdmbtl.environments.contextual import ContextualEnv, close_quietly
+from sdmbtl.environments.contextual import close_quietly
 from sdmbtl.environments.family import EnvironmentFamily
 from sdmbtl.environments.flattening import FlatObservations
 from sdmbtl.errors import TrainerError
@@ -162,7 +162,8 @@ class GymnasiumSlots:
         self.arrays = arrays
         self._plan, self._limit = plan, plan.max_episode_steps or math.inf
         self._states = [EnvState() for _ in range(num_envs)]
-        self._envs: list[ContextualEnv | None] = [None] * num_envs
+        self._envs: list[Any] = [None] * num_envs
+        self._contexts: list[dict[str, float]] = [{}] * num_envs
         self._units = np.zeros((num_envs, plan.sees_context * plan.space.n_units))
         self._flatten = None if plan.observations.is_plain else plan.observations
         self._zeros = np.zeros(plan.observations.size, np.float32)
@@ -195,13 +196,11 @@ class GymnasiumSlots:
 
     def _step(self, t: int, slot: int) -> None:
         arrays, state, env = self.arrays, self._states[slot], self._envs[slot]
-        assert env is not None  # noqa: S101 (its episode has begun)
         action = arrays.env_action[slot : slot + 1].copy()
         state.actions.append(action)
         try:
-            # Gymnasium checks a plain number faster than one of NumPy. Nobody sees what a
-            # contextual environment adds.
-            observation, reward, terminated, truncated, _ = env.inner.step(
+            # Gymnasium checks a plain number faster than one of NumPy.
+            observation, reward, terminated, truncated, _ = env.step(
                 action.item() if action.ndim == 1 else action[0]
             )
             if not math.isfinite(reward):
@@ -211,7 +210,7 @@ class GymnasiumSlots:
         except TrainerError:
             raise
         except ENVIRONMENT_FAILURES as error:
-            raise environment_error(env.context, error, env.inner) from error
+            raise environment_error(self._contexts[slot], error, env) from error
         truncated = (truncated or len(state.actions) >= self._limit) and not terminated
         arrays.terminated[t, slot], arrays.truncated[t, slot] = terminated, truncated
         if terminated or truncated:
@@ -220,16 +219,21 @@ class GymnasiumSlots:
             self._begin_episode(slot, t + 1)
 
     def _begin_episode(self, slot: int, row: int) -> None:
-        """Begin an episode."""
-        plan, env = self._plan, self._envs[slot]
+        """Begin an episode, in the same environment if its family allows that."""
+        plan, family, env = self._plan, self._plan.family, self._envs[slot]
         vector, seed = plan.draw(slot, self._states[slot].episode)
-        context = plan.space.context(vector)
+        context = family.full_context(plan.space.context(vector))
         if plan.sees_context:
             self._units[slot] = plan.space.to_unit(vector)
-        with name_context_in_errors(plan.family.full_context(context)):
-            if env is None:
-                env = self._envs[slot] = plan.family.make(context)
-            self._write(row, slot, env.reset(seed=seed, options={"context": context})[0])
+        with name_context_in_errors(context):
+            use = "episode" if env is None else family.use_of(env)
+            if use == "episode" or (use == "context" and context != self._contexts[slot]):
+                close_quietly(env)
+                env = self._envs[slot] = family.build(dict(context), None)
+                use = family.use_of(env)
+            self._contexts[slot] = context
+            options = {"context": dict(context)} if use == "space" else None
+            self._write(row, slot, env.reset(seed=seed, options=options)[0])
 
     def _write(self, row: int, slot: int, observation: Any) -> None:
         """Write an observation, and the context if it is seen.
