@@ -18,14 +18,14 @@ def test_a_network_of_a_study_is_shown_with_it(command, copied, tmp_path):
     assert data["steps"] >= 100
     assert data["policies"] == 3
     network = load_policy(copied / "networks" / "told.safetensors")
-    assert network.is_told
+    assert not network.remembers
     (recorded,) = command.json("status", copied)["networks"]
     assert recorded["mean_return"] == pytest.approx(data["mean_return"])
     assert "one network, context told: " in command("status", copied).stdout
     again = command("distill", copied, "--steps", 100)
     assert "Written to" in again.stdout
     command("distill", copied, "--out", tmp_path / "out", "--context", "hidden", "--steps", 50)
-    assert not load_policy(tmp_path / "out" / "hidden.safetensors").is_told
+    assert load_policy(tmp_path / "out" / "hidden.safetensors").remembers
 
 
 def test_bad_input_writes_nothing(command, copied, tmp_path):

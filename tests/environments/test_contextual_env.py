@@ -71,8 +71,9 @@ def test_the_old_environment_is_closed_and_equal_contexts_keep_it(family):
     assert new.closed
 
 
-def test_one_that_is_built_for_an_episode_is_used_for_one(family):
-    fresh = FactoryFamily(Recorder, family.space(), built_for="episode").make()
+def test_one_that_is_built_for_an_episode_is_used_for_one(family, monkeypatch):
+    monkeypatch.setattr(Recorder, "built_for", "episode", raising=False)
+    fresh = family.make()
     fresh.reset(seed=3)
     for _ in range(2):
         fresh.step(0)

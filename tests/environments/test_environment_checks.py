@@ -1,7 +1,5 @@
 """The checker and the conformance suite find what they are for."""
 
-from functools import partial
-
 import gymnasium
 import numpy as np
 import pytest
@@ -187,23 +185,3 @@ def test_constant_dimensions_need_not_do_anything():
 def test_a_function_needs_a_space(given):
     with pytest.raises(FamilyError, match="together with its space"):
         check_contextual_env(*given)
-
-
-class Rolling(Ball):
-    """Ends by itself, wherever the ball is."""
-
-    def reset(self, *, seed=None, options=None):
-        self.steps = 0
-        return super().reset(seed=seed, options=options)
-
-    def step(self, action):
-        self.steps += 1
-        observation, reward, _, _, info = super().step(action)
-        return observation, reward, False, self.steps == 300, info
-
-
-def test_a_missing_time_limit_is_warned_of():
-    limited = partial(gymnasium.wrappers.TimeLimit, max_episode_steps=5000)
-    for make, count in ((Ball, 1), (Rolling, 0), (lambda context: limited(Ball(context)), 0)):
-        remarks = check_contextual_env(make, SPACE).warnings
-        assert sum("did not end within 2,000 steps" in remark for remark in remarks) == count

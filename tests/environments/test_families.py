@@ -1,10 +1,8 @@
 """The physics of every family, against Gymnasium's and against closed forms."""
 
-import importlib.util
 import subprocess
 import sys
 from math import cos, sin
-from types import SimpleNamespace
 
 import gymnasium
 import numpy as np
@@ -12,7 +10,11 @@ import pytest
 
 from sdmbtl.environments import make_family
 from sdmbtl.environments.acrobot import PhysicalAcrobot
-from sdmbtl.environments.bipedal_walker import compile_walker_module, copy_walker_module
+from sdmbtl.environments.bipedal_walker import (
+    MODULE,
+    compile_walker_module,
+    copy_walker_module,
+)
 from sdmbtl.errors import ContextError, FamilyError
 
 ORIGINALS = {
@@ -221,8 +223,10 @@ def test_the_walkers_gravity_and_friction_survive_resets():
 def test_another_gymnasium_without_the_globals_is_named(tmp_path, monkeypatch):
     other = tmp_path / "walker.py"
     other.write_text("FRICTION = 2.5\ndef f():\n    SCALE = 3\n")
-    monkeypatch.setattr(importlib.util, "find_spec", lambda _: SimpleNamespace(origin=other))
-    with pytest.raises(FamilyError, match="has no SCALE in .*walker.py"):
+    monkeypatch.setattr(sys.modules[MODULE], "__file__", str(other))
+    with pytest.raises(
+        FamilyError, match="does not set FRICTION and SCALE once each in .*walker.py"
+    ):
         compile_walker_module.__wrapped__()
 
 

@@ -94,7 +94,8 @@ def test_a_dimension_is_an_argument_or_an_attribute():
     space = ContextSpace(push=[5.0, 10.0], speed_limit=[1.0, 5.0], drag=[0.1, 0.4])
     family = cart(space, dimensions={"drag": "drags[0]"})
     assert dict(family.defaults) == {"push": 10.0, "speed_limit": 5.0, "drag": 0.1}
-    assert check_contextual_env(family).features == {
+    check_contextual_env(family)
+    assert {name: family.describe_feature(name) for name in space.names} == {
         "push": "the argument 'push'",
         "speed_limit": "the attribute 'unwrapped.speed_limit'",
         "drag": "the attribute 'unwrapped.drags[0]'",

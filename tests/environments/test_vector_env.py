@@ -71,9 +71,9 @@ def test_observations_as_in_carl():
     assert observations["obs"].shape == (3, 4)
     assert observations["context"].shape == (3, len(CARTPOLE.defaults))
     assert observations in envs.observation_space
-    env = ContextInDict(DrawnContexts(CARTPOLE.make(), LENGTHS[:1]), ["length"])
+    env = ContextInDict(DrawnContexts(CARTPOLE.make(), LENGTHS[:1]))
     observation, _ = env.reset(seed=0)
-    assert observation["context"].tolist() == pytest.approx([0.1])
+    assert observation["context"].tolist() == pytest.approx([0.1, 1.0, 0.1, 10.0, 9.8])
 
 
 def test_coordinates_at_the_end_of_observations():

@@ -45,7 +45,7 @@ def hidden_distiller(cartpole):
 )
 def test_a_told_student_does_what_the_policy_for_the_context_does(kind):
     made = Distiller(two_teachers(kind), sides(kind), "told", seed=1).run(300)
-    assert made.policy.is_told
+    assert not made.policy.remembers
     for side, right in enumerate(RIGHT[kind]):
         action, _ = made.policy.act(np.zeros(2), made.policy.start({"side": side}))
         np.testing.assert_allclose(action, right, atol=0.1)
@@ -88,20 +88,6 @@ def test_episodes_follow_from_their_seeds(hidden_distiller):
     again = hidden_distiller.player.play(policy, POLES.targets[1:2], [8])
     np.testing.assert_array_equal(first[1].inputs, again[0].inputs)
     assert not np.array_equal(first[0].inputs[0], first[1].inputs[0])
-
-
-@pytest.mark.usefixtures("little_learning")
-def test_a_hidden_student_plays_in_stable_baselines3(monkeypatch):
-    """Its memory is new in every episode, as in the player here."""
-    common = pytest.importorskip("stable_baselines3.common")
-    network = Distiller(two_teachers("choices"), sides("choices"), "hidden").run(100).policy
-    env = common.vec_env.DummyVecEnv([lambda side=side: Sides("choices", side) for side in (0, 1)])
-    states, act = [], network.act
-    monkeypatch.setattr(network, "act", lambda x, s=None: states.append(s) or act(x, s))
-    common.evaluation.evaluate_policy(network, env, n_eval_episodes=4, warn=False)
-    assert states[0] is None
-    begun = [t for t, state in enumerate(states) if state is not None and not state.any()]
-    assert begun == [LENGTH]
 
 
 # -- killed and continued ------------------------------------------------------------------------

@@ -447,10 +447,7 @@ def test_recommended_settings_come_after_those_of_the_user():
         assert PPOSettings(**settings).num_iterations() >= 25
 
 
-def test_rewards_that_are_not_numbers_and_too_few_updates(caplog):
+def test_rewards_that_are_not_numbers():
     trainer = made("small_environments:make_worthless", POLES, **SMALL, total_timesteps=640)
     with pytest.raises(TrainingError, match="a reward is nan"):
         train_one(trainer, POLES.targets[:1])
-    trainer = cartpole(total_timesteps=128)
-    assert train_one(trainer, POLES.targets[:1]).steps == 128
-    assert "2 updates in 128 steps: a policy learns little from so few" in caplog.text

@@ -9,6 +9,7 @@ import torch
 
 from sdmbtl.environments.functional.pendulum import FunctionalPendulum
 from sdmbtl.errors import TrainerError
+from sdmbtl.policies.mlp import forward
 from sdmbtl.training.ppo.compiled import CompiledPPO, Tasks
 from sdmbtl.training.ppo.distributions import Categorical, MultiCategorical, gaussian_log_prob
 from sdmbtl.training.ppo.exploration import ExploringActor
@@ -23,7 +24,6 @@ from sdmbtl.training.ppo.learner import (
 from sdmbtl.training.ppo.networks import (
     TINY,
     RunningStats,
-    forward,
     initial_stats,
     initial_weights,
     orthogonal,

@@ -243,10 +243,11 @@ def test_environments_are_used_again_where_that_is_safe(monkeypatch, built_for):
     made = []
 
     def make(context):
-        made.append(context)
-        return Fragile(context)
+        made.append(Fragile(context))
+        made[-1].built_for = built_for
+        return made[-1]
 
-    family = FactoryFamily(make, ContextSpace(a=[0.0, 1.0]), built_for=built_for)
+    family = FactoryFamily(make, ContextSpace(a=[0.0, 1.0]))
     returns = play([[0.0], [0.0]], family=family, episodes=3).returns
     np.testing.assert_array_equal(returns, np.full((2, 3), 6.0))
     assert len(made) == (2 if built_for == "context" else 6)

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-import ast
-import importlib.util
-import warnings
+import re
+import sys
 from collections.abc import Mapping
 from functools import cache, lru_cache
 from pathlib import Path
@@ -16,6 +15,7 @@ import gymnasium
 from sdmbtl.contexts import Range
 from sdmbtl.environments.family import EnvironmentFamily, make_variant
 from sdmbtl.environments.lean_walker import LeanWalker, SelfContainedWalker
+from sdmbtl.environments.registered import load_creator
 from sdmbtl.errors import FamilyError
 
 #: The installed module, whose globals are the parameters of every walker in the process.
@@ -119,31 +119,12 @@ def compile_walker_module() -> tuple[Path, CodeType]:
     Raises:
         FamilyError: If Box2D is missing, or the module assigns no such values.
     """
-    try:
-        with warnings.catch_warnings():
-            # Box2D warns while it is imported, and crashes if warnings are errors.
-            warnings.simplefilter("ignore")
-            spec = importlib.util.find_spec(MODULE)
-    except gymnasium.error.DependencyNotInstalled:
+    load_creator(gymnasium.spec("BipedalWalker-v3"))
+    path = Path(str(sys.modules[MODULE].__file__))
+    text, found = re.subn(r"(?m)^(FRICTION|SCALE) = .*", "", path.read_text(encoding="utf-8"))
+    if found != 2:
         raise FamilyError(
-            "BipedalWalker needs Box2D, which is not installed. Install it with: "
-            "pip install 'sdmbtl[box2d]'"
-        ) from None
-    path = Path(str(spec and spec.origin))
-    tree = ast.parse(path.read_text(encoding="utf-8"))
-    missing = {"FRICTION", "SCALE"}
-    kept = []
-    for statement in tree.body:
-        match statement:
-            case ast.Assign(targets=[ast.Name(id=name)]) if name in ("FRICTION", "SCALE"):
-                missing.discard(name)
-            case _:
-                kept.append(statement)
-    if missing:
-        raise FamilyError(
-            f"Gymnasium {gymnasium.__version__} has no {' and no '.join(sorted(missing))} in "
-            f"{path}, so its walker cannot be changed. Install a release of Gymnasium that has, "
-            "for example 1.0 to 1.4."
+            f"Gymnasium {gymnasium.__version__} does not set FRICTION and SCALE once each in "
+            f"{path}, so its walker cannot be changed. Install Gymnasium 1.0 to 1.4."
         )
-    tree.body = kept
-    return path, compile(tree, str(path), "exec")
+    return path, compile(text, str(path), "exec")

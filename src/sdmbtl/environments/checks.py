@@ -28,8 +28,6 @@ from sdmbtl.errors import FamilyError
 STEPS, SEED = 200, 7
 #: Numbers of steps for which actions are held: only swings come near speed limits.
 HOLDS = (1, 2, 4, 8, 16, 32, 64)
-#: An environment without a visible time limit should end within this many random steps.
-STEPS_TO_AN_END = 2_000
 
 #: One step: observation, reward, terminated, truncated.
 Step = tuple[Any, float, bool, bool]
@@ -42,13 +40,11 @@ class ContextualEnvReport:
     Attributes:
         first_difference: For each dimension, the first step at which its lowest and its highest
             value lead to different observations or rewards; 0 is the reset.
-        warnings: Remarks of Gymnasium's own checker, and one if a time limit is missing.
-        features: The part of the environment that each dimension is, in words.
+        warnings: Remarks of Gymnasium's own checker.
     """
 
     first_difference: dict[str, int]
     warnings: tuple[str, ...]
-    features: dict[str, str]
 
 
 def check_contextual_env(
@@ -94,13 +90,7 @@ def check_contextual_env(
     first_difference = check_every_dimension_matters(family, contexts)
     check_reset_switches_the_context(family, contexts)
     check_settings_make_it_again(family, contexts)
-    remarks = collect_gymnasium_remarks(family, contexts)
-    endless = find_missing_time_limit(family, contexts)
-    return ContextualEnvReport(
-        first_difference,
-        remarks if endless is None else (*remarks, endless),
-        features={name: family.describe_feature(name) for name in contexts.names},
-    )
+    return ContextualEnvReport(first_difference, collect_gymnasium_remarks(family, contexts))
 
 
 # -- the checks, in the order in which they run; each raises FamilyError -------------------
@@ -242,32 +232,6 @@ def collect_gymnasium_remarks(family: EnvironmentFamily, space: ContextSpace) ->
     return tuple(dict.fromkeys(plain))
 
 
-def find_missing_time_limit(family: EnvironmentFamily, space: ContextSpace) -> str | None:
-    """Return a warning if episodes might never end, otherwise None.
-
-    An environment with a time limit of Gymnasium's is not played.
-    """
-    context = space.middle()
-    env = inner = family.build(family.full_context(context), None)
-    try:
-        if env.spec is not None and env.spec.max_episode_steps is not None:
-            return None
-        while isinstance(inner, gymnasium.Wrapper):
-            if isinstance(inner, gymnasium.wrappers.TimeLimit):
-                return None
-            inner = inner.env
-        *_, (_, _, terminated, truncated) = _play(env, hold=1, steps=STEPS_TO_AN_END)
-        if terminated or truncated:
-            return None
-    finally:
-        close_quietly(env)
-    return (
-        f"The environment {family.name!r} has no time limit: in the context {context} an episode "
-        f"of random actions did not end within {STEPS_TO_AN_END:,} steps. Wrap it in "
-        "gymnasium.wrappers.TimeLimit(env, max_episode_steps=...)."
-    )
-
-
 # -- contexts and episodes to compare ------------------------------------------------------
 
 
@@ -308,7 +272,6 @@ def _play(
     env: gymnasium.Env[Any, Any],
     *,
     hold: int = 4,
-    steps: int = STEPS,
     seed: int = SEED,
     options: dict[str, Any] | None = None,
 ) -> Iterator[Step]:
@@ -320,14 +283,14 @@ def _play(
     space.seed(SEED)
     match space:
         case spaces.Discrete() if hold > 1:
-            held = [space.start, space.start + space.n - 1] * steps
+            held = [space.start, space.start + space.n - 1] * STEPS
         case spaces.Box() if hold > 1 and space.is_bounded():
-            held = [space.low, space.high] * steps
+            held = [space.low, space.high] * STEPS
         case _:
-            held = [space.sample() for _ in range(0, steps, hold)]
+            held = [space.sample() for _ in range(0, STEPS, hold)]
     observation, _ = env.reset(seed=seed, options=options)
     yield _copy(observation), 0.0, False, False
-    for step in range(steps):
+    for step in range(STEPS):
         observation, reward, terminated, truncated, _ = env.step(held[step // hold])
         yield _copy(observation), float(reward), bool(terminated), bool(truncated)
         if terminated or truncated:

@@ -6,14 +6,14 @@ import inspect
 import sys
 from collections.abc import Callable
 from functools import cache
-from typing import TYPE_CHECKING, Any, get_args
+from typing import TYPE_CHECKING, Any
 
 import gymnasium
 
 from sdmbtl.by_name import import_by_name
-from sdmbtl.checks import known_name, short_text
+from sdmbtl.checks import short_text
 from sdmbtl.contexts import SpaceLike, read_space
-from sdmbtl.environments.family import BuiltFor, EnvironmentFamily
+from sdmbtl.environments.family import EnvironmentFamily
 from sdmbtl.errors import FamilyError, describe_failure
 
 if TYPE_CHECKING:
@@ -37,8 +37,6 @@ class FactoryFamily(EnvironmentFamily):
         factory: The function, or "module:function", importable also from the current directory.
         space: The contexts: a `ContextSpace` or the path of a TOML file.
         return_range: Lowest and highest return of an episode, if they are known.
-        built_for: Use of one environment; see `EnvironmentFamily`. With "episode",
-            each is made again: slower, and right for one that is not the same after a reset.
 
     Raises:
         FamilyError: If there is no such function.
@@ -59,10 +57,7 @@ class FactoryFamily(EnvironmentFamily):
         space: SpaceLike,
         *,
         return_range: tuple[float, float] | None = None,
-        built_for: BuiltFor = "context",
     ) -> None:
-        known_name("built_for", built_for, get_args(BuiltFor), error=FamilyError)
-        self.built_for = built_for
         self.factory: EnvironmentFactory
         if isinstance(factory, str):
             self.name = factory
@@ -116,10 +111,6 @@ class FactoryFamily(EnvironmentFamily):
     def functional(self) -> FunctionalEnvironment | None:
         """Return the functions of a factory without arguments."""
         return self._functions
-
-    def options(self) -> dict[str, Any]:
-        """Return `built_for`, if it is not the usual one."""
-        return {} if self.built_for == "context" else {"built_for": self.built_for}
 
     def settings(self) -> dict[str, Any]:
         """Describe the family as JSON data, if the factory can be imported by name."""

@@ -97,7 +97,7 @@ def make_family(
             )
         if is_registered:
             return GymnasiumFamily(name, space, **options)
-        known_options(name, options, ("return_range", "built_for"), error=FamilyError)
+        known_options(name, options, ("return_range",), error=FamilyError)
         return FactoryFamily(name, space, **options)
     # Names are known without case, hyphens and underscores; no plug-in is imported to compare.
     plain = str.maketrans("", "", "-_")

@@ -50,12 +50,11 @@ class ContextInDict(gymnasium.Wrapper[Any, Any, Any, Any]):
 
     Args:
         env: An environment of a family, also wrapped.
-        features: Context features to observe, in this order; all if left out.
     """
 
-    def __init__(self, env: gymnasium.Env[Any, Any], features: Iterable[str] | None = None) -> None:
+    def __init__(self, env: gymnasium.Env[Any, Any]) -> None:
         super().__init__(env)
-        self._features = tuple(env.unwrapped.context if features is None else features)  # type: ignore[attr-defined]
+        self._features = tuple(env.unwrapped.context)  # type: ignore[attr-defined]
         free = spaces.Box(-np.inf, np.inf, (len(self._features),), np.float32)
         self.observation_space = spaces.Dict({"obs": env.observation_space, "context": free})
 

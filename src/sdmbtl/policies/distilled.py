@@ -121,14 +121,8 @@ class DistilledPolicy(Policy):
             self.observation_size = head.observation_size - self.state_size
         else:
             inputs, size = len(memory.shift), memory.size
-            wanted = [
-                (inputs,),
-                (inputs,),
-                (inputs, 3 * size),
-                (size, 3 * size),
-                (3 * size,),
-                (size,),
-            ]
+            gates = 3 * size
+            wanted = [(inputs,)] * 2 + [(inputs, gates), (size, gates), (gates,), (size,)]
             found = [weights.shape for weights in memory]
             if found != wanted or head.observation_size != size:
                 raise PolicyError(
@@ -143,11 +137,6 @@ class DistilledPolicy(Policy):
                 f"The network is made for {self.observation_size} observed numbers, and the "
                 f"observation space has {sized}."
             )
-
-    @property
-    def is_told(self) -> bool:
-        """True if the network needs the context."""
-        return self.dimensions is not None
 
     def start(self, context: Mapping[str, float] | None = None) -> Array:
         """Return the (S,) state in which an episode begins.
@@ -202,25 +191,6 @@ class DistilledPolicy(Policy):
         hidden = self.memory(seen, state[..., :size])
         action = self.head.act(hidden)
         return action, np.concatenate((hidden, self.code(action)), axis=-1)
-
-    def predict(
-        self,
-        observation: ArrayLike,
-        state: ArrayLike | None = None,
-        episode_start: ArrayLike | None = None,
-        deterministic: bool = True,  # noqa: ARG002 (it always is)
-    ) -> Any:
-        """Act as policies of stable-baselines3 do, such as in its `evaluate_policy`.
-
-        Args:
-            observation: As for `act`.
-            state: As for `act`.
-            episode_start: (n,) True where an episode begins, and with it a new memory.
-            deterministic: Ignored.
-        """
-        if self.memory is not None and state is not None and episode_start is not None:
-            state = np.where(np.asarray(episode_start)[..., None], self.start(), state)
-        return self.act(observation, state)
 
     def flatten(self, observation: Any) -> Array:
         """Turn a plain observation, or a batch, into vectors to which the context is appended."""

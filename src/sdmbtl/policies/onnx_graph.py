@@ -131,7 +131,7 @@ def make_distilled_onnx(policy: DistilledPolicy) -> bytes:
         code = _add_code(graph, policy, outputs, action.name)
         state = state._replace(name=graph.apply("Concat", hidden, code, axis=-1))
     told = "unit coordinates of the context: " + ", ".join(policy.dimensions or ())
-    text = told if policy.is_told else "zeros at the first step, then next_state"
+    text = "zeros at the first step, then next_state" if policy.remembers else told
     seen = "observation"
     if policy.sees_context:
         seen += ", then the unit coordinates of the context"

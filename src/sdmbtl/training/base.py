@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import inspect
-import logging
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
 from dataclasses import replace
@@ -27,12 +26,6 @@ from sdmbtl.training.job import Evaluation, Training, TrainingJob, context_array
 from sdmbtl.training.progress import EvaluationProgress, Progress, ProgressError, Report
 from sdmbtl.training.rollout import evaluate_in_gymnasium
 from sdmbtl.training.vector_env import VectorEnv
-from sdmbtl.wording import counted
-
-#: With fewer updates than this, a training run from scratch is probably too short.
-FEW_UPDATES = 10
-
-_log = logging.getLogger(__name__)
 
 Result = TypeVar("Result")
 
@@ -81,7 +74,6 @@ class Trainer(ABC):
             None if max_episode_steps is None else count("max_episode_steps", max_episode_steps)
         )
         self.endless_after = count("endless_after", endless_after)
-        self._warned: set[tuple[int, int]] = set()
 
     # -- for your own trainer -----------------------------------------------------------------
 
@@ -275,17 +267,6 @@ class Trainer(ABC):
             for numbers in alike.values()
             for i in range(0, len(numbers), self.chunk)
         ]
-
-    def warn_of_few_updates(self, updates: int, steps: int) -> None:
-        """Warn, once, if a training run from scratch is too short to learn anything."""
-        if updates < FEW_UPDATES and (updates, steps) not in self._warned:
-            self._warned.add((updates, steps))
-            _log.warning(
-                "%s in %s steps: a policy learns little from so few. Give more steps (--steps, "
-                "total_timesteps), or shorter rollouts (--set num_steps=..., --set num_envs=...).",
-                counted(updates, "update"),
-                f"{steps:,}",
-            )
 
     def failed(self, job: TrainingJob, cause: str) -> TrainingError:
         """Return the error for a training run that failed."""

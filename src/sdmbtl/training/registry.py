@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import MISSING, dataclass, fields
 from importlib import import_module
 from importlib.util import find_spec
@@ -84,7 +84,7 @@ def trainer_class(name: str, family: EnvironmentFamily | None = None) -> type[Tr
         TrainerError: If the name is unknown, or a package is missing.
     """
     known_name("trainer", name, trainer_names()[1:], error=TrainerError)
-    found: type[Trainer] | Callable[[EnvironmentFamily | None], type[Trainer]] | None
+    found: type[Trainer] | None
     if name in _TRAINERS:
         place, package, extra = _TRAINERS[name]
         if find_spec(package) is None:
@@ -100,7 +100,7 @@ def trainer_class(name: str, family: EnvironmentFamily | None = None) -> type[Tr
         found = plugins.load("trainers", name)
     if found is None:
         raise TrainerError(f"The plug-in of the trainer {name!r} cannot be loaded. Reinstall it.")
-    return found if isinstance(found, type) else found(family)
+    return found
 
 
 @dataclass(frozen=True)

@@ -206,8 +206,6 @@ class SB3Trainer(Trainer):
             taken = {**hyperparameter_defaults(self.algorithm), **self.algorithm_arguments()}
             rollout = self.num_envs * taken["n_steps"]
             total = -(-total // rollout) * rollout
-            if job.parent is None:
-                self.warn_of_few_updates(total // rollout, total)
         self.usable_contexts(job.contexts)
         # One seed for each purpose: equal ones would make these depend on each other.
         for_training, for_contexts, for_evaluation = (
@@ -221,8 +219,6 @@ class SB3Trainer(Trainer):
                 if job.parent is not None:
                     self._start_from_parent(model, job.parent)
                 model.learn(total, callback=watcher)
-                if not model._n_updates:  # as with learning_starts above the number of steps
-                    self.warn_of_few_updates(0, total)
                 watcher.evaluate()
             except (TrainerError, TrainingError):
                 raise

@@ -22,12 +22,11 @@ from sdmbtl.environments.flattening import FlatObservations
 from sdmbtl.policies import MlpPolicy
 from sdmbtl.policies.action_code import ActionCode
 from sdmbtl.policies.distilled import DistilledPolicy, GatedUnit
-from sdmbtl.policies.mlp import OBSERVATION_LIMIT
+from sdmbtl.policies.mlp import OBSERVATION_LIMIT, forward
 from sdmbtl.training.ppo.networks import (
     MEMORY,
     Layers,
     Recurrent,
-    forward,
     initial_memory,
     orthogonal,
     remember,

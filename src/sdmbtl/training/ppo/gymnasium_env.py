@@ -205,8 +205,6 @@ class GymnasiumPPO(Trainer):
         settings = self.ppo_settings
         total = settings.num_iterations(job.steps)
         steps = total * settings.batch_size
-        if job.parent is None:
-            self.warn_of_few_updates(total, steps)
         self.usable_contexts(job.contexts)
         if progress is not None and not self._learner.is_compiled:
             progress(Report(0, steps, stage="compiling"))

@@ -19,8 +19,6 @@ from sdmbtl.machine import environment_variables
 from sdmbtl.policies.images import ImageShape, choose_kernels
 from sdmbtl.policies.mlp import OBSERVATION_LIMIT, forward
 
-__all__ = ["forward"]
-
 State = TypeVar("State")
 
 Layers = list[tuple[jax.Array, jax.Array]]

@@ -206,30 +206,21 @@ class PolicyForm:
         settings, seen = self.settings, self.n_inputs(policy.sees_context)
         sizes = seen, settings.hidden_sizes, self.n_outputs
         shapes = layer_shapes(*sizes, recurrent=settings.recurrent, image=self.image)
-        wanted = f"layers {[seen, *[s[-1] for s in shapes]]} and norm_obs {settings.norm_obs}"
-        got = repr(policy)
+        wanted = shapes, settings.norm_obs, seen if settings.recurrent else 0
+        got: tuple[Any, ...] = ([], False, 0)
         match policy:
             case MlpPolicy():
-                layers, norm_obs, memory = policy.weights, policy.limit is not None, 0
-                inputs = len(policy.shift)
+                got = [w.shape for w in policy.weights], policy.limit is not None, 0
             case DistilledPolicy(memory=GatedUnit() as unit):
-                layers, memory = policy.head.weights, len(unit.inputs)
-                inputs = memory
                 norm_obs = bool((unit.scale != 1).any())
-            case _:
-                layers, norm_obs, memory, inputs = [], False, 0, 0
-        if layers:
-            found = [w.shape for w in layers]
-            is_same = found == shapes and norm_obs == settings.norm_obs
-            if is_same and memory == (seen if settings.recurrent else 0):
-                assert isinstance(policy, MlpPolicy | DistilledPolicy)  # noqa: S101 (as matched)
-                return policy
-            got = f"one with layers {[inputs, *[s[-1] for s in found]]} and norm_obs {norm_obs}"
-            got += " and a memory" if memory else ""
-        wanted += " and a memory" if settings.recurrent else ""
+                got = [w.shape for w in policy.head.weights], norm_obs, len(unit.inputs)
+        if isinstance(policy, MlpPolicy | DistilledPolicy) and got == wanted:
+            return policy
+        described = "layers of shapes {}, norm_obs {} and {} inputs of a memory"
         raise TrainerError(
-            f"This trainer {does} its own policies, with {wanted}. Got {got} instead. Make the "
-            "trainer with the settings of that policy."
+            f"This trainer {does} its own policies, with {described.format(*wanted)}. Got "
+            f"{type(policy).__name__} with {described.format(*got)} instead. Make the trainer with "
+            "the settings of that policy."
         )
 
 
