@@ -5,7 +5,7 @@ import pytest
 
 from sdmbtl import ContextSpace, Interval
 from sdmbtl.contexts import Source
-from sdmbtl.errors import FigureError
+from sdmbtl.errors import PortfolioError
 from sdmbtl.plots import portfolio_figure
 from sdmbtl.portfolio import Member, Portfolio
 
@@ -86,9 +86,10 @@ def test_a_region_is_drawn_in_the_slices_that_it_reaches():
     assert (outline.get_x(), outline.get_width()) == (1.0, 2.0), "levels are cells"
     assert outline.get_y() == pytest.approx(-0.44), "the edge of the map"
     assert outline.get_y() + outline.get_height() == 1.0
-    *_, last, curve = figure.axes
-    names = [text.get_text() for text in last.get_legend().get_texts()]
-    assert [name[:2] for name in names] == ["0:", "1:", "ba"]
+    (legend,) = figure.legends
+    names = [text.get_text() for text in legend.get_texts()]
+    assert names == ["policy 0", "policy 1", "badly covered"]
+    curve = figure.axes[-1]
     kinds = [text.get_text() for text in curve.get_legend().get_texts()]
     assert kinds == ["generalist", "specialist"]
     assert curve.lines[1].get_marker() != curve.lines[2].get_marker()
@@ -113,5 +114,5 @@ def test_a_region_beside_the_middle_of_further_dimensions_is_not_drawn():
     "space", [ContextSpace(a=range(5)), ContextSpace.sample(9, a=Interval(0, 1), b=Interval(0, 1))]
 )
 def test_what_cannot_be_drawn(space):
-    with pytest.raises(FigureError, match="a grid of two dimensions or more"):
+    with pytest.raises(PortfolioError, match="a grid of two dimensions or more"):
         portfolio_figure(portfolio(space))

@@ -8,15 +8,21 @@ from __future__ import annotations
 import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
+from matplotlib.patches import Patch
 
+from sdmbtl.errors import PortfolioError
+from sdmbtl.palette import policy_colour
 from sdmbtl.plots.files import draw_levels
 from sdmbtl.plots.space_map import SpaceMap
 from sdmbtl.portfolio import Portfolio
 from sdmbtl.transfer import coverage_of, mean_of
 from sdmbtl.transfer.gaps import find_gaps
+from sdmbtl.wording import counted
 
 #: At most this many slices of a grid stand side by side.
 MOST_SLICES = 4
+#: At most this many policies in the legend.
+MOST_NAMED = 8
 SLICE, CURVE, HEIGHT = 2.3, 3.3, 3.5
 
 
@@ -32,9 +38,14 @@ def portfolio_figure(portfolio: Portfolio) -> Figure:
         portfolio: The portfolio.
 
     Raises:
-        FigureError: If the targets are not such a grid.
+        PortfolioError: If the targets are not such a grid.
     """
     space = portfolio.space
+    if not space.is_grid or space.n_dimensions < 2:
+        raise PortfolioError(
+            "A portfolio is drawn over a grid of two dimensions or more. "
+            f"Got {len(space)} targets in {counted(space.n_dimensions, 'dimension')}."
+        )
     expected = portfolio.expected_returns
     weights = portfolio.space.weights
     covered = coverage_of(expected, portfolio.means, portfolio.return_range, weights)
@@ -62,9 +73,23 @@ def portfolio_figure(portfolio: Portfolio) -> Figure:
         if axes is not maps[0]:
             axes.set_ylabel("")
             axes.set_yticklabels([])
-    found.draw_legend(maps[-1])
+    _draw_legend(figure, found)
     _draw_curve(curve, portfolio)
     return figure
+
+
+def _draw_legend(figure: Figure, found: SpaceMap) -> None:
+    """Name the policies that serve most tasks below the maps."""
+    most = sorted(list(found.served)[:MOST_NAMED])
+    patches = [Patch(fc=policy_colour(n), ec="black", lw=0.6, label=f"policy {n}") for n in most]
+    patches += [Patch(fill=False, hatch="////", ec="grey", label="badly covered")]
+    figure.legend(
+        handles=patches,
+        ncols=len(patches),
+        loc="outside lower left",
+        fontsize=8,
+        frameon=False,
+    )
 
 
 def _draw_curve(axes: Axes, portfolio: Portfolio) -> None:

@@ -11,13 +11,12 @@ from matplotlib.axes import Axes
 from matplotlib.colors import to_rgb
 from matplotlib.patches import Patch, Rectangle
 from matplotlib.patheffects import withStroke
+from matplotlib.ticker import LogLocator, NullLocator, StrMethodFormatter
 from numpy.typing import NDArray
 
-from sdmbtl.contexts import ContextSpace, Source
+from sdmbtl.contexts import Categories, ContextSpace, Source
 from sdmbtl.contexts.regions import EDGE, unit_box
-from sdmbtl.errors import FigureError
-from sdmbtl.palette import policy_colour
-from sdmbtl.wording import counted
+from sdmbtl.palette import BLACK, GREY, policy_colour
 
 #: An axis with more levels than this has labels at some of them.
 MOST_NAMED = 8
@@ -36,32 +35,21 @@ def without_mathematics(text: str) -> str:
 
 @dataclass(frozen=True, eq=False)
 class SpaceMap:
-    """A map of a context space whose targets are a grid of two dimensions or more.
+    """A map of a context space.
 
-    On the axes of a slice the levels of the grid are 0, 1, ... in ascending order.
+    On the axes of a slice the levels of a grid are 0, 1, ... in ascending order.
 
     Attributes:
         space: The context space.
         serving: (N,) id of the best policy on each target; -1 if there is none.
         gaps: (N,) which targets are badly covered; they are hatched.
         sources: What each policy was trained on, by id.
-
-    Raises:
-        FigureError: If the targets are not such a grid.
     """
 
     space: ContextSpace
     serving: NDArray[np.intp]
     gaps: NDArray[np.bool_]
     sources: Mapping[int, Source]
-
-    def __post_init__(self) -> None:
-        if not self.space.is_grid or self.space.n_dimensions < 2:
-            raise FigureError(
-                "A map needs a grid of two dimensions or more. "
-                f"Got {len(self.space)} targets in {counted(self.space.n_dimensions, 'dimension')}."
-                " The report of a study shows any space."
-            )
 
     @cached_property
     def levels(self) -> list[Floats]:
@@ -107,11 +95,38 @@ class SpaceMap:
         ]
         axes.set_title(without_mathematics(", ".join(names)), fontsize=10)
 
+    def draw_points(self, axes: Axes, x: int, y: int) -> None:
+        """Draw targets that are a list, as points."""
+        targets = self.space.targets
+        edges = np.where(self.gaps[:, None], to_rgb(BLACK), to_rgb(GREY))
+        axes.scatter(targets[:, x], targets[:, y], c=self._painted(), s=28, ec=edges, lw=0.6)
+        for number in self.served:
+            source = self.sources[number]
+            if source.is_point:
+                draw_star(axes, number, (source.center[x], source.center[y]))
+        self.scale_axes(axes, x, y)
+        axes.set_xlabel(self.axis_name(x))
+        axes.set_ylabel(self.axis_name(y))
+
+    def scale_axes(self, axes: Axes, x: int, y: int | None = None) -> None:
+        """Give axes of values the scale of their dimension, and the names of its categories."""
+        for d, axis in ((x, "x"), (y, "y")):
+            dimension = None if d is None else list(self.space.dimensions.values())[d]
+            if isinstance(dimension, Categories):
+                axes.set(
+                    **{f"{axis}ticks": dimension.knots, f"{axis}ticklabels": dimension.categories}
+                )
+            elif dimension is not None and dimension.scale == "log":
+                axes.set(**{f"{axis}scale": "log"})
+                drawn = axes.xaxis if axis == "x" else axes.yaxis
+                drawn.set_major_locator(LogLocator(subs=(1, 2, 5)))
+                drawn.set_major_formatter(StrMethodFormatter("{x:g}"))
+                drawn.set_minor_locator(NullLocator())
+
     def draw_legend(self, axes: Axes) -> None:
-        """Name the colours of the policies that serve most targets, and the hatching."""
+        """Name the colours of the policies that serve most targets, to the right."""
         most = list(self.served.items())[:MOST_LISTED]
         patches = [Patch(color=policy_colour(n), label=f"{n}: {count}") for n, count in most]
-        patches.append(Patch(fill=False, hatch="////", ec="grey", label="badly covered"))
         axes.legend(
             handles=patches,
             title="policy: tasks",
@@ -163,7 +178,7 @@ class SpaceMap:
         if source.is_point:
             unit = self.space.place(source.vector)
             away = [np.abs(self._units(d) - unit[d]) for d in (x, y)]
-            _draw_star(axes, number, (float(away[0].argmin()), float(away[1].argmin())))
+            draw_star(axes, number, (float(away[0].argmin()), float(away[1].argmin())))
             return
         (left, right), (bottom, top) = (self._span(source, d) for d in (x, y))
         outline = Rectangle((left, bottom), right - left, top - bottom, fill=False, zorder=3)
@@ -183,7 +198,7 @@ class SpaceMap:
         return (first if low == 0 else float(begin), last if high == 1 or single else float(end))
 
 
-def _draw_star(axes: Axes, number: int, place: tuple[float, float]) -> None:
+def draw_star(axes: Axes, number: int, place: tuple[float, float]) -> None:
     """Mark a context that a policy was trained on."""
     axes.plot(*place, "*", ms=14, mfc=policy_colour(number), mec="black", mew=1.1)
     _draw_number(axes, number, place, (6, 4))

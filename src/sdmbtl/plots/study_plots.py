@@ -12,9 +12,9 @@ from matplotlib.axes import Axes
 from numpy.typing import NDArray
 
 from sdmbtl.errors import StudyError
-from sdmbtl.palette import GREY, policy_colour
+from sdmbtl.palette import BLACK, GREY, policy_colour
 from sdmbtl.plots.files import draw_levels, label_ends, new_figure, plain
-from sdmbtl.plots.space_map import SpaceMap
+from sdmbtl.plots.space_map import SpaceMap, draw_star
 from sdmbtl.wording import short_count
 
 if TYPE_CHECKING:
@@ -88,17 +88,17 @@ class StudyPlots:
         return plain(axes)
 
     def map(self, ax: Axes | None = None) -> Axes:
-        """Draw the best policy for each target of a grid, gaps, and the training contexts.
+        """Draw the best policy for each target, gaps, and what policies were trained on.
 
-        Of three dimensions or more it is the slice through the worst target, with the second across
-        and the third up.
+        With one dimension there is a line for each policy. With a grid of three or more there is
+        the second across and the third up, through the worst target. With a list of targets there
+        is a point for each.
 
         Args:
             ax: Where to draw; on a new figure if left out.
 
         Raises:
             StudyError: If no policy is finished.
-            FigureError: If the targets are not a grid of two dimensions or more.
         """
         snapshot, _ = self._finished()
         axes, space = _axes(ax), self._study.space
@@ -108,11 +108,40 @@ class StudyPlots:
         sources = {trial.id: trial.source for trial in self._study.trials}
         found = SpaceMap(space, self._study.selector.best_trials, low, sources)
         across, up = (0, 1) if space.n_dimensions == 2 else (1, 2)
-        worst = int(np.nanargmin(best))
-        hidden = {d: int(p) for d, p in enumerate(found.places[:, worst]) if d not in (across, up)}
-        found.draw_slice(axes, across, up, hidden)
-        found.draw_legend(axes)
+        if space.n_dimensions == 1:
+            self._draw_lines(axes, found, best)
+        elif space.is_grid:
+            worst = int(np.nanargmin(best))
+            others = [d for d in range(space.n_dimensions) if d not in (across, up)]
+            hidden = {d: int(found.places[d, worst]) for d in others}
+            found.draw_slice(axes, across, up, hidden)
+        else:
+            found.draw_points(axes, across, up)
+        if space.n_dimensions > 1:
+            found.draw_legend(axes)
         return axes
+
+    def _draw_lines(self, axes: Axes, found: SpaceMap, best: Floats) -> None:
+        """Draw the returns of each policy over the only dimension, the best ones bold."""
+        values = found.space.targets[:, 0]
+        order = np.argsort(values)
+        finished = [trial.id for trial in self._study.trials if trial.row is not None]
+        rows = dict(zip(finished, self._study.selector.expected_returns, strict=True))
+        axes.plot(values[order], best[order], color=BLACK, lw=5)
+        for number in found.served:
+            axes.plot(values[order], rows[number][order], color=policy_colour(number), lw=1.8)
+        low = axes.get_ylim()[0]
+        for number in found.served:
+            if found.sources[number].is_point:
+                draw_star(axes, number, (found.sources[number].center[0], low))
+        found.scale_axes(axes, 0)
+        axes.set_xlabel(found.axis_name(0))
+        axes.set_ylabel("return")
+        end = values[order[-1]]
+        ends = [(f"{n}", end, float(rows[n][order[-1]]), policy_colour(n)) for n in found.served]
+        label_ends(axes, ends)
+        axes.set_title("black: the best policy for each context", fontsize=10)
+        plain(axes)
 
     def _finished(self) -> tuple[StudySnapshot, list[PolicySnapshot]]:
         """Return the snapshot and its finished policies."""
