@@ -199,3 +199,17 @@ def test_numbers_without_bounds_are_their_own_codes():
 def test_other_actions_are_refused():
     with pytest.raises(PolicyError, match="Actions can be learned"):
         ActionCode(spaces.Text(3))
+
+
+@pytest.mark.usefixtures("little_learning")
+def test_a_hidden_student_plays_in_stable_baselines3(monkeypatch):
+    """Its memory is new in every episode, as in the player here."""
+    common = pytest.importorskip("stable_baselines3.common")
+    network = Distiller(two_teachers("choices"), sides("choices"), "hidden").run(100).policy
+    env = common.vec_env.DummyVecEnv([lambda side=side: Sides("choices", side) for side in (0, 1)])
+    states, act = [], network.act
+    monkeypatch.setattr(network, "act", lambda x, s=None: states.append(s) or act(x, s))
+    common.evaluation.evaluate_policy(network, env, n_eval_episodes=4, warn=False)
+    assert states[0] is None
+    begun = [t for t, state in enumerate(states) if state is not None and not state.any()]
+    assert begun == [LENGTH]

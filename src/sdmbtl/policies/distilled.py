@@ -192,6 +192,25 @@ class DistilledPolicy(Policy):
         action = self.head.act(hidden)
         return action, np.concatenate((hidden, self.code(action)), axis=-1)
 
+    def predict(
+        self,
+        observation: ArrayLike,
+        state: ArrayLike | None = None,
+        episode_start: ArrayLike | None = None,
+        deterministic: bool = True,  # noqa: ARG002 (it always is)
+    ) -> Any:
+        """Act as policies of stable-baselines3 do, such as in its `evaluate_policy`.
+
+        Args:
+            observation: As for `act`.
+            state: As for `act`.
+            episode_start: (n,) True where an episode begins, and with it a new memory.
+            deterministic: Ignored.
+        """
+        if self.memory is not None and state is not None and episode_start is not None:
+            state = np.where(np.asarray(episode_start)[..., None], self.start(), state)
+        return self.act(observation, state)
+
     def flatten(self, observation: Any) -> Array:
         """Turn a plain observation, or a batch, into vectors to which the context is appended."""
         if self._flatten is not None:
