@@ -50,7 +50,7 @@ OF_PLATEAU: dict[str, tuple[Any, ...]] = {
     "far_share": (0.1, 0.4),
     "pairs": (1000, 4000),
 }
-OF_LINEAR_GAP: dict[str, tuple[Any, ...]] = {"ridge": (0.0, 1e-3)}
+OF_LINEAR_GAP: dict[str, tuple[Any, ...]] = {"ridge": (1e-6, 1e-3)}
 
 
 def scores(

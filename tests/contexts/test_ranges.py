@@ -99,7 +99,6 @@ def test_a_file_gives_values_ranges_and_returns(tmp_path):
         ("[dimensions.a]\nvalues = [1]\nscale = 'cubic'", "Got 'cubic' instead"),
         ("[dimensions.a]\nvalues = [1]\ndiscrete = 'yes'", "'discrete'"),
         ("[dimensions.a]\nlow = 1979-05-27\nhigh = 2\nlevels = 2", "'low'"),
-        ("".join(f"[dimensions.d{n}]\nvalues = [1]\n" for n in range(65)), "64"),
         ("[dimensions.a]\nlow = 1\nhigh = 2", "'levels' is missing. Or give 'values'"),
         ("[dimensions.a]\nlow = 3\nhigh = 2\nlevels = 2", "[dimensions.a]: A range of 2 levels"),
         ("[dimensions.a]\nvalues = [1]\n[returns]\nmin = 0", "'min' and 'max'"),

@@ -34,8 +34,6 @@ list = [{a = 1, weight = 2}]
 logged = "log.csv"
 [splits.heavy]
 a = [1, 2]
-[run]
-env = "CartPole"
 """
 
 

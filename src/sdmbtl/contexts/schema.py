@@ -58,7 +58,7 @@ def space_schema() -> dict[str, Any]:
     """Return the JSON Schema of the TOML files that `load_space` reads.
 
     >>> sorted(space_schema()["properties"])
-    ['dimensions', 'returns', 'run', 'splits', 'targets', 'valid']
+    ['dimensions', 'returns', 'splits', 'targets', 'valid']
     """
     dimension = {
         "type": "object",
@@ -94,7 +94,6 @@ def space_schema() -> dict[str, Any]:
                 "Contexts of sdmbtl evaluate --split FILE.",
                 additionalProperties={"type": "object"},
             ),
-            "run": _key("object", "Options of sdmbtl run --config FILE."),
         },
         "additionalProperties": False,
     }
