@@ -52,14 +52,15 @@ class GeneralistFirstSelector(Selector):
         space: The context space.
         seed: Root of every random choice.
         width: Width of the specialists' regions, 0 or more, below 1.
-        steps: Environment steps of a unit, of which a run takes half; None for the trainer's
-            number in every run.
-        sees_context: Policies see their context "never" or "always"; "both" kinds compete.
+        steps: Environment steps of a unit, of which a run takes half. If left out, every run takes
+            the trainer's number; a study passes it.
+        sees_context: Policies see their context "never" or "always"; with "both", both kinds
+            compete. A study with the trainer "ppo" passes "both".
         objective: Quantity that choices raise: "mean" of the best returns, "cvar:0.1" for the mean
             of the worst tenth, "worst" for the lowest, or "share:0.9" for the share of the targets
             above 90 % of the range of returns.
-        reported_parents: Let policies that were only reported be parents. A study that trains has
-            no weights of those.
+        reported_parents: Let policies that were trained elsewhere be parents. A study that trains
+            passes false: it has no weights of them.
     """
 
     name: ClassVar[str] = "generalist-first"
