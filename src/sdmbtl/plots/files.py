@@ -91,7 +91,7 @@ def draw_levels(
         axes.plot(at[whole], shown[whole], "s", ms=5, color=BLACK, label="generalist")
     if not whole.all():
         axes.plot(at[~whole], shown[~whole], "o", ms=5, mfc="white", mec=BLACK, label="specialist")
-    axes.legend(loc="upper left", fontsize=8, frameon=False)
+    axes.legend(loc="lower right", fontsize=8, frameon=False)
     axes.set_xlabel("policies")
     axes.xaxis.set_major_locator(MaxNLocator(6, integer=True, min_n_ticks=1))
     axes.set_ylabel("coverage (%)" if is_share else "mean best return")
