@@ -5,7 +5,7 @@
 A study of CartPole `wide`: at most 12 policies, until they gain less than 0.5 %. Evaluations are
 chosen; then each of its policies plays ten episodes on every target, as with `--evaluate all`. Both
 choose a policy for each target, and the same new episodes measure both. The same with each constant
-of the evaluation halved and doubled.
+of the evaluation, and the number of runs before a policy sees its context, halved and doubled.
 
 Finished seeds are not repeated. Written to results/evaluation-share.json.
 """
@@ -22,6 +22,7 @@ from numpy.typing import NDArray
 
 from experiment import STUDY_CODE, read_result, save_result
 from sdmbtl.seeds import derived_seed
+from sdmbtl.selectors import generalist_first_selector
 from sdmbtl.studies import Study, row_evaluation
 from sdmbtl_lab.fingerprint import code_fingerprint
 
@@ -29,15 +30,18 @@ NAME = "evaluation-share"
 BUDGET, MIN_GAIN = 12, 0.005
 #: New episodes on each target.
 EPISODES = 10
-#: Constants of `row_evaluation` that are halved and doubled.
-CONSTANTS = ("FIRST", "COMPARED", "CANDIDATES", "COMPARED_SHARE")
+#: Constants of the evaluation and of the opening that are halved and doubled.
+CONSTANTS = {
+    **dict.fromkeys(("FIRST", "COMPARED", "CANDIDATES", "COMPARED_SHARE"), row_evaluation),
+    "BLIND_RUNS": generalist_first_selector,
+}
 
 
 def variations() -> dict[str, tuple[str, float]]:
-    """Return the evaluation as it is, and with each constant halved and doubled."""
-    found = {"as it is": (CONSTANTS[0], getattr(row_evaluation, CONSTANTS[0]))}
-    for name in CONSTANTS:
-        value = getattr(row_evaluation, name)
+    """Return the study as it is, and with each constant halved and doubled."""
+    found = {"as it is": ("FIRST", row_evaluation.FIRST)}
+    for name, module in CONSTANTS.items():
+        value = getattr(module, name)
         for word, changed in (("half", type(value)(value / 2)), ("double", 2 * value)):
             found[f"{name}: {word}"] = name, changed
     return found
@@ -118,12 +122,13 @@ def main() -> None:
             found = rows.setdefault(name, {})
             if str(seed) in found:
                 continue
-            usual = getattr(row_evaluation, constant)
-            setattr(row_evaluation, constant, value)
+            module = CONSTANTS[constant]
+            usual = getattr(module, constant)
+            setattr(module, constant, value)
             try:
                 found[str(seed)] = measure(seed, given.work / re.sub(r"\W+", "-", name))
             finally:
-                setattr(row_evaluation, constant, usual)
+                setattr(module, constant, usual)
             print(name, seed, found[str(seed)], flush=True)
             content = {"budget": BUDGET, "min_gain": MIN_GAIN, "variations": rows}
             save_result(NAME, content, code=STUDY_CODE)
