@@ -39,7 +39,7 @@ CONSTANTS = {
 
 def variations() -> dict[str, tuple[str, float]]:
     """Return the study as it is, and with each constant halved and doubled."""
-    found = {"as it is": ("FIRST", row_evaluation.FIRST)}
+    found: dict[str, tuple[str, float]] = {"as it is": ("FIRST", row_evaluation.FIRST)}
     for name, module in CONSTANTS.items():
         value = getattr(module, name)
         for word, changed in (("half", type(value)(value / 2)), ("double", 2 * value)):
@@ -125,10 +125,8 @@ def main() -> None:
             module = CONSTANTS[constant]
             usual = getattr(module, constant)
             setattr(module, constant, value)
-            try:
-                found[str(seed)] = measure(seed, given.work / re.sub(r"\W+", "-", name))
-            finally:
-                setattr(module, constant, usual)
+            found[str(seed)] = measure(seed, given.work / re.sub(r"\W+", "-", name))
+            setattr(module, constant, usual)
             print(name, seed, found[str(seed)], flush=True)
             content = {"budget": BUDGET, "min_gain": MIN_GAIN, "variations": rows}
             save_result(NAME, content, code=STUDY_CODE)
