@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import inspect
 import json
+import re
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
@@ -40,7 +41,11 @@ def trainer_settings() -> str:
         for name in dict.fromkeys([*python, *compiled])
     ]
     ppo = _table(("setting", "stepped by Python", "compiled by JAX", "meaning"), rows)
-    sb3 = [(f"`{s.name}`", _value(s.default), s.meaning) for s in list_settings("sb3")]
+    sb3 = [
+        # Its own texts refer to sections of its documentation.
+        (f"`{s.name}`", _value(s.default), re.sub(r"See :ref:`\w+`", "", s.meaning))
+        for s in list_settings("sb3")
+    ]
     return f"### `ppo`\n\n{ppo}\n\n### `sb3`\n\n{_table(SETTING, sb3)}"
 
 

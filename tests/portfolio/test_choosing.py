@@ -66,7 +66,7 @@ class TestOnTargets:
         assert (choice.policy, choice.is_target) == (0, True)
         assert 1.0 < choice.expected_return < 3.0
         assert choice.uncertainty > portfolio.choose([0]).uncertainty
-        assert choice.reason.endswith("predicted from 3 episodes on tasks.")
+        assert choice.reason.endswith("predicted from 3 episodes on other tasks.")
 
 
 def drawn_from_the_model(seed, length, change, noise, episodes, played):

@@ -45,5 +45,7 @@ def test_unknown_name():
 
 def test_directory_that_is_not_finished(tmp_path):
     (tmp_path / "begun").mkdir()
-    with pytest.raises(MatrixError, match="begun' has no matrix.npz; 'sdmbtl matrix' writes it"):
+    with pytest.raises(
+        MatrixError, match="begun' has no matrix.npz; 'sdmbtl lab matrix' writes it"
+    ):
         load_matrix(tmp_path / "begun")

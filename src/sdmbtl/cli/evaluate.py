@@ -37,7 +37,10 @@ def evaluate(
         "repeated.",
     ),
     missing: bool = typer.Option(
-        False, "--missing", help="Repetition of failed evaluations, recorded in the study."
+        False,
+        "--missing",
+        help="Evaluation of every policy on every target without a return, failed ones included; "
+        "recorded in the study.",
     ),
     trust: options.TrustOption = False,
     as_json: options.JsonOption = False,

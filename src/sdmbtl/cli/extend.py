@@ -34,7 +34,7 @@ def extend(
 
     Returns on targets of both spaces are kept. A dimension may be added,
     and none may be removed. The next run evaluates where policies may be the
-    best; 'sdmbtl evaluate --missing' evaluates all of them everywhere.
+    best; 'sdmbtl evaluate DIR --missing' evaluates all of them everywhere.
     """
     from sdmbtl.studies import Study
 

@@ -77,7 +77,8 @@ StepsOption = Annotated[
     int | None,
     typer.Option(
         metavar="N",
-        help="Steps of an ordinary training run; generalist-first uses half for a policy.",
+        help="Steps of an ordinary training run; a study with generalist-first uses half for each "
+        "policy.",
         show_default="as recommended for ENV",
         min=1,
         **_TRAINING,
@@ -96,7 +97,7 @@ EpisodesOption = Annotated[
     int,
     typer.Option(
         metavar="N",
-        help="Episodes per policy and target; the maximum with --evaluate chosen.",
+        help="Episodes per policy and target; in a study that evaluates chosen targets, at most.",
         min=1,
         **_TRAINING,
     ),

@@ -32,7 +32,7 @@ def play(
     policy: list[int] | None = typer.Option(
         None,
         metavar="N",
-        help="Number of a policy; several are shown side by side.",
+        help="Number of a policy; may be repeated, for several side by side.",
         show_default="the generalist and the chosen policy",
     ),
     out: Path = typer.Option(

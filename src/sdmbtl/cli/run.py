@@ -70,7 +70,7 @@ def run(
     evaluate: str | None = typer.Option(
         None,
         metavar="all|chosen",
-        help="Targets to evaluate on: all, or chosen: where episodes may change the best policy.",
+        help="Targets to evaluate on; chosen: those where episodes may change the best policy.",
         show_default="chosen for generalist-first, otherwise all",
         rich_help_panel=_TRAINING,
     ),

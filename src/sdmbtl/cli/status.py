@@ -30,8 +30,8 @@ def status(
     path: StudyArgument,
     show: str = typer.Option(
         "policies",
-        metavar="WHAT",
-        help="policies, or targets with the best policy on each.",
+        metavar="policies|targets",
+        help="Table: the policies, or the targets with the best policy on each.",
     ),
     as_json: JsonOption = False,
 ) -> None:

@@ -533,7 +533,7 @@ class Portfolio:
         if target is not None and played[target].any():
             words += f", with {counted(int(played[target].sum()), 'episode')} on this task."
         else:
-            words += f", predicted from {counted(int(played.sum()), 'episode')} on tasks."
+            words += f", predicted from {counted(int(played.sum()), 'episode')} on other tasks."
         if outside is not None:
             beyond = ", ".join(
                 f"{name}={value:g} is not in [{low:g}, {high:g}]"

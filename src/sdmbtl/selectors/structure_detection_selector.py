@@ -107,9 +107,9 @@ class MGPSelector(StructureDetectionSelector):
     Args:
         space: The context space.
         seed: Seed of the strategies' random choices.
-        detector: Mountain or not; the paper's criteria if left out.
-        mountain: The strategy under Mountain; M-MBTL if left out.
-        otherwise: The strategy without structure; GP-MBTL if left out.
+        detector: Detector of the Mountain structure; the paper's criteria if left out.
+        mountain: Selector where a Mountain is detected; M-MBTL if left out.
+        otherwise: Selector where no structure is detected; GP-MBTL if left out.
         first_rounds: Number of rounds before detection begins.
     """
 

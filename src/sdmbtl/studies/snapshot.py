@@ -41,8 +41,8 @@ class Level:
     """Mean return over the targets, and the same as a coverage.
 
     Attributes:
-        coverage: Its share of the range of returns; None if the range is not known.
-        id: The policy that has it; None for random actions.
+        coverage: The mean as a share of the range of returns; None if the range is not known.
+        id: The policy with this mean; None for random actions.
     """
 
     performance: float
@@ -55,18 +55,18 @@ class PolicySnapshot:
     """A policy and what it brought.
 
     Attributes:
-        kind: "whole" for the whole space, "region" or "point".
-        training_return: Return where it was trained: in training, or else as evaluated.
+        kind: "whole" for the whole space, "region", or "point" for a single context.
+        training_return: Return in its training contexts, from training or else from evaluation.
         failed_targets: Number of targets on which its evaluation failed.
-        first_target_error: The error on the first of them.
+        first_target_error: The error on the first failed target.
         serves: Number of targets on which it is the best policy.
         evaluated_targets: Number of targets with a return.
         performance: Mean best return with it and all before it; None until it is finished.
-        coverage: The same as a share of the range of returns.
+        coverage: That mean best return as a share of the range of returns.
         gain: Rise of the mean best return.
-        model_weights: Weight of each model after it.
-        probably_failed: Far below the others.
-        no_better_than_random: No better than random actions, up to noise.
+        model_weights: Weight of each model after this policy.
+        probably_failed: True if its returns are far below the others.
+        no_better_than_random: True if it is no better than random actions, up to noise.
     """
 
     trial: Trial
@@ -116,19 +116,19 @@ class StudySnapshot:
     All but `timing` and `running_process` is the same however often the study was interrupted.
 
     Attributes:
-        importable: Whether the environments can be made by name.
+        importable: True if the environments can be made by name.
         extensions: Changes of the space and of the objective.
         stop_rules: Stopping rules of the last run, as keywords of `Study.run`.
-        stopped: Why the last run stopped; None if it was interrupted.
+        stopped: Reason for which the last run stopped; None if it was interrupted.
         rounds: Every policy, in order.
         evaluation_steps: Environment steps of evaluations and random actions.
         performance: Mean best return; NaN before the first policy.
-        evaluated_targets: Number of targets with a return; on the others it is predicted.
+        evaluated_targets: Number of targets with a played return; on the others it is predicted.
         coverage: Mean best return as a share of the known range; None if that is not known.
         covered: The coverage in detail, of the known range or of the returns so far.
         objective: Quantity that the selector raises, such as "cvar:0.1".
-        objective_level: Its value: of the kind "share" a share of the targets, otherwise a share of
-            the known range, or a return if that is not known.
+        objective_level: Value of the objective. For "share" it is a share of the targets, otherwise
+            a share of the known range, or a return if that is not known.
         gaps: Targets that are badly covered.
         best_single: The best policy for all targets; None before the first.
         networks: Networks that were distilled from the policies.
@@ -136,8 +136,8 @@ class StudySnapshot:
         return_span: Width of the range of returns, known or so far.
         structure: Structure that the selector detects in all rows.
         model_weights: Weight of each model that predicts the next policy.
-        next_gain: Rise of the mean best return that is expected of one more policy.
-        remaining_gain: The same of `POLICIES_AHEAD` more.
+        next_gain: Expected rise of the mean best return by one more policy.
+        remaining_gain: Expected rise by further policies, with their number.
         timing: Seconds of each stage, in all and by policy.
         running_process: Id of the process that works on the study now.
     """

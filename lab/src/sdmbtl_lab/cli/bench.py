@@ -66,7 +66,9 @@ Selectors = Annotated[
 ]
 Jobs = Annotated[int, typer.Option("--jobs", "-j", metavar="N", help="Processes.", min=1)]
 Out = Annotated[Path, typer.Option(metavar="DIR", help="Directory of the result file.")]
-OutputFormat = Annotated[Format, typer.Option("--format", help="Format of the tables.")]
+OutputFormat = Annotated[
+    Format, typer.Option("--format", metavar="text|markdown|latex", help="Format of the tables.")
+]
 Auc = Annotated[bool, typer.Option("--auc", help="Mean over 1 to K policies too.")]
 
 
@@ -85,7 +87,11 @@ def bench_synthetic(
     ] = 50,
     selectors: Selectors = "",
     data: Annotated[
-        Data, typer.Option(help="The paper's kinds of matrices, or further ones of our own.")
+        Data,
+        typer.Option(
+            metavar="paper|further",
+            help="The paper's kinds of matrices, or further ones of our own.",
+        ),
     ] = Data.paper,
     jobs: Jobs = 2,
     out: Out = Path("results"),
@@ -164,7 +170,7 @@ def bench_show(
     files: Annotated[
         list[Path],
         typer.Argument(
-            metavar="RESULT...", help="Result files of earlier runs.", exists=True, dir_okay=False
+            metavar="RESULT", help="Result files of earlier runs.", exists=True, dir_okay=False
         ),
     ],
     output_format: OutputFormat = Format.text,

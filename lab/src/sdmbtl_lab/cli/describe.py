@@ -26,7 +26,7 @@ def describe(
     data: Annotated[
         list[str] | None,
         typer.Argument(
-            metavar="[DATA]...",
+            metavar="DATA",
             help="Names of shipped data sets, or paths of others; all shipped ones if left out.",
             show_default=False,
         ),

@@ -38,7 +38,7 @@ def figures(
     results: Annotated[
         list[Path] | None,
         typer.Argument(
-            metavar="[RESULT]...",
+            metavar="RESULT",
             help="Result files of 'sdmbtl lab bench'; none draws the transfer matrices alone.",
             show_default=False,
         ),
@@ -71,7 +71,9 @@ def figures(
     out: Annotated[
         Path, typer.Option("--out", "-o", metavar="DIR", help="Directory of the figures.")
     ] = Path("figures"),
-    kind: Annotated[Format, typer.Option("--format", help="Format of the files.")] = Format.pdf,
+    kind: Annotated[
+        Format, typer.Option("--format", metavar="pdf|svg|png", help="Format of the files.")
+    ] = Format.pdf,
     as_json: JsonOption = False,
 ) -> None:
     """Draw the paper's figures, of transfer matrices and of benchmarks.

@@ -51,8 +51,8 @@ def _find(name: str | Path, names: tuple[str, ...]) -> Path:
     if path.is_dir():
         if not (path / "matrix.npz").is_file():
             raise MatrixError(
-                f"The directory {str(name)!r} has no matrix.npz; 'sdmbtl matrix' writes it when "
-                "all seeds are finished."
+                f"The directory {str(name)!r} has no matrix.npz; 'sdmbtl lab matrix' writes it "
+                "when all seeds are finished."
             )
         path = path / "matrix.npz"
     if not path.is_file():

@@ -48,7 +48,7 @@ ACTING = 0xAC7
 
 
 class GymnasiumPPO(Trainer):
-    """PPO with small networks: environments are stepped by Python, learning is compiled by JAX.
+    """PPO with small networks, for every environment: JAX compiles the learning.
 
     The settings that are left out follow from the environment and the number of steps; see
     `complete_settings`.

@@ -38,7 +38,7 @@ class JaxEnvPPO(Trainer):
     Args:
         family: Environments with a JAX twin.
         space: The context space.
-        chunk: Policies trained side by side; about ten stay in the cache.
+        chunk: Policies trained at once; about ten fit into the processor's cache.
         **settings: Of `PPOSettings`.
 
     Raises:
