@@ -4,8 +4,8 @@ from __future__ import annotations
 
 #: Six colours near Okabe and Ito's, further apart for every kind of colour vision.
 COLOURS = ("#005ba8", "#eaa010", "#469b6b", "#c36de0", "#66d7df", "#b74006")
-#: Colours of the lines of several methods, in order.
-LINES = (*COLOURS, "#6f6f6f", "#a0a0a0", "#c9c9c9")
+#: The same six, lighter: all colours of policies, and of the lines of several methods, in order.
+LINES = (*COLOURS, "#94bada", "#f6d79b", "#b1d5c1", "#e6c2f2", "#bfeef2", "#e1af96")
 #: Single colours of figures; the first three are of Okabe and Ito's set.
 BLUE, ORANGE, GREEN = "#0072B2", "#D55E00", "#009E73"
 GREY, LIGHT, BLACK = "#8a8a8a", "#dddddd", "#000000"
@@ -14,8 +14,8 @@ MAP = "cividis"
 
 
 def policy_colour(number: int) -> str:
-    """Return the colour of the policy with this id; ids six apart share one."""
-    return COLOURS[number % len(COLOURS)]
+    """Return the colour of the policy with this id; ids twelve apart share one."""
+    return LINES[number % len(LINES)]
 
 
 def luminance(colour: str) -> float:

@@ -35,18 +35,17 @@ def test_policies_never_or_always_see_their_context(sees_context, sees):
         selector.tell(trial, CORNER)
 
 
-def test_with_both_kinds_the_second_policy_continues_the_first_and_sees():
+def test_with_both_kinds_the_third_policy_continues_the_second_and_sees():
     selector = GeneralistFirstSelector(SPACE, steps=1000, sees_context="both")
     first = selector.ask()
     assert not SPACE.is_whole(selector.next_trials(1)[0].source)  # nothing is known: a region
     selector.tell(first, CORNER)
-    second = selector.ask()
-    assert SPACE.is_whole(second.source)
-    assert (first.source.sees_context, second.source.sees_context, second.parent) == (
-        False,
-        True,
-        0,
-    )
+    for sees, parent in ((False, 0), (True, 1)):
+        trial = selector.ask()
+        assert SPACE.is_whole(trial.source)
+        assert (trial.source.sees_context, trial.parent) == (sees, parent)
+        selector.tell(trial, CORNER)
+    assert not first.source.sees_context
 
 
 def test_then_a_specialist_where_most_is_missing():
@@ -65,11 +64,12 @@ def test_where_much_is_missing_everywhere_the_whole_space_is_trained_further():
 
 def test_specialists_start_from_the_best_policy_around_and_see_what_it_sees():
     selector = GeneralistFirstSelector(SPACE, steps=1000, sees_context="both")
-    selector.tell(selector.ask(), np.where(UNITS[:, 0] > 0.8, 0.0, 90.0))
+    for _ in range(2):
+        selector.tell(selector.ask(), np.where(UNITS[:, 0] > 0.8, 0.0, 90.0))
     selector.tell(selector.ask(), np.where(UNITS[:, 0] > 0.8, 50.0, 100.0))
     while SPACE.is_whole((trial := selector.ask()).source):
         pass
-    assert (trial.parent, trial.source.sees_context) == (1, True)
+    assert (trial.parent, trial.source.sees_context) == (2, True)
 
 
 def test_a_region_where_specialists_failed_is_left_for_another():

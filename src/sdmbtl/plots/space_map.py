@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from sdmbtl.contexts import Categories, ContextSpace, Source
 from sdmbtl.contexts.regions import EDGE, unit_box
-from sdmbtl.palette import BLACK, GREY, policy_colour
+from sdmbtl.palette import BLACK, GREY, policy_colour, text_colour
 
 #: An axis with more levels than this has labels at some of them.
 MOST_NAMED = 8
@@ -76,9 +76,10 @@ class SpaceMap:
         picture = np.ones((len(self.levels[y]), len(self.levels[x]), 3))
         picture[self.places[y, inside], self.places[x, inside]] = self._painted()[inside]
         axes.imshow(picture, origin="lower", aspect="auto")
-        for across, up in self.places[[x, y]][:, inside & self.gaps].T - 0.5:
+        for target in np.flatnonzero(inside & self.gaps):
+            across, up = self.places[[x, y], target] - 0.5
             cell = Rectangle((across, up), 1, 1, fill=False, hatch="////", lw=0)
-            cell.set(ec="white", alpha=0.7)
+            cell.set(ec=text_colour(policy_colour(int(self.serving[target]))), alpha=0.6)
             axes.add_patch(cell)
         for number in self.served:
             source = self.sources[number]

@@ -23,6 +23,8 @@ SeesContext = Literal["never", "always", "both"]
 
 #: Most pairs of centre and target, and fewest centres, for which regions are compared.
 PAIRS, LEAST_CENTERS = 1_000_000, 64
+#: Runs for the whole space before one sees its context, if both kinds compete.
+BLIND_RUNS = 2
 
 
 class _Candidate(NamedTuple):
@@ -42,9 +44,9 @@ class GeneralistFirstSelector(Selector):
 
     A run is a specialist, trained on a region from the policy that is best there, or a policy for
     the whole space trained further. All runs have the same length. A `RegionModel` predicts the
-    gain of each from the gains of the runs before. The first policy does not see its context, the
-    second continues it and does: both are trained further and start specialists wherever they are
-    the better one.
+    gain of each from the gains of the runs before. The first policy and its continuation do
+    not see their context, the third continues and does: both kinds are trained further and start
+    specialists wherever they are the better one.
 
     Args:
         space: The context space.
@@ -108,8 +110,12 @@ class GeneralistFirstSelector(Selector):
         parents = self._parents(history)
         blind = [t for t in parents if self._is_whole(t)]
         if self.sees_context == "both" and blind and not any(t.source.sees_context for t in taken):
-            source = self.space.whole(blind[0].id, self._run_steps, sees_context=True)
-            return Proposal(source, "generalist", "It continues and sees its context from now on.")
+            sees = len(taken) >= BLIND_RUNS
+            source = self.space.whole(blind[-1].id, self._run_steps, sees)
+            reason = "It continues, on the whole space."
+            if sees:
+                reason = "It continues and sees its context from now on."
+            return Proposal(source, "generalist", reason)
         if not parents:
             return self._spread_out(history)
         best = self._expected_best(history)
