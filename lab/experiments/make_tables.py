@@ -230,7 +230,7 @@ def parallel_choice_table() -> str:
                 for cell in (
                     f"{one['quality']:.3f} ± {one['half_width']:.3f}",
                     f"{one['time']:.1f}",
-                    f"{one['busy']:.0%}",
+                    f"{100 * one['busy']:.0f} %",
                 )
             ),
         ]
@@ -483,7 +483,7 @@ def _traffic_table(found: dict[str, dict[str, Any]]) -> str:
         ]
         rows.append(cells if has_savings else cells[:-1])
     heads = ["", "return", "CO2, g a vehicle", "against IDM", "speed, m/s", "standing, s"]
-    heads += ["vehicles", *(["saving that counts"] if has_savings else [])]
+    heads += ["vehicles", *(["credited saving"] if has_savings else [])]
     return markdown_table(heads, rows)
 
 

@@ -52,7 +52,7 @@ def check_float(
 
 
 def check_bool(name: str, value: object, *, error: type[SdmbtlError] = SdmbtlError) -> bool:
-    """Check a value that is True or False, and not just something that counts as one."""
+    """Check a boolean; other truthy values are refused."""
     if not isinstance(value, bool):
         raise error(f"{name!r} must be true or false. Got {value!r} instead.")
     return value

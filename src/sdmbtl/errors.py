@@ -96,7 +96,7 @@ class TrainingError(SdmbtlError, RuntimeError):
 
 
 class SimulationError(SdmbtlError, RuntimeError):
-    """A simulator in another process crashed, does not answer, or refused what it was given."""
+    """A simulator in another process crashed, does not answer, or refused its input."""
 
 
 class PortfolioError(SdmbtlError, ValueError):
@@ -116,7 +116,7 @@ class BusyError(StudyError):
 
 
 class LostLeaseError(StudyError):
-    """A result came too late: its trial was given to somebody else."""
+    """A result came too late: its trial was given to another worker."""
 
 
 class ConfigurationError(StudyError, ValueError):

@@ -70,7 +70,7 @@ def find_leftovers(folder: Path) -> list[Path]:
 
 
 def unsafe_path_reason(path: Path, root: Path) -> str | None:
-    """Tell why a path is not opened: links are not followed, and only files are read.
+    """Return the reason for which a path is not opened: it is a link, or not a file.
 
     Returns:
         Such as "study.db is not a regular file"; None for a file, or nothing.

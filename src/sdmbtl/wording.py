@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
 
 def printable(text: str, *, keep: str = "") -> str:
-    r"""Escape all that is not seen, such as codes that steer a terminal or end a line.
+    r"""Escape invisible characters, such as codes that steer a terminal or end a line.
 
     >>> print(printable("red: \x1b[31m, back: \u202e"))
     red: \x1b[31m, back: \u202e

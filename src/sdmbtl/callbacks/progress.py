@@ -132,7 +132,7 @@ class RunProgress:
         return event.steps / event.total_steps
 
     def pace(self) -> str:
-        """Say how far the run is, and how fast."""
+        """Describe the progress and the speed of the run."""
         number, of = self._done + 1, ""
         if self._budget is not None:
             number, of = min(number, self._budget), f" of {self._budget}"

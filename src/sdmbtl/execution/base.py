@@ -65,7 +65,7 @@ class Executor(FuturesExecutor):
     def submit(  # type: ignore[override]
         self, function: Callable[..., Any], /, *args: Any, on_report: Listener | None = None
     ) -> Future[Any]:
-        """Have a task done: a function at the top of a module, and its arguments.
+        """Submit a task: a function at the top of a module, and its arguments.
 
         `on_report` is called with what the task gives to `report`, perhaps in another thread, and
         perhaps not with all of it.
@@ -142,7 +142,7 @@ def report(data: Any) -> None:
 
 @contextmanager
 def redirect_reports(listener: Listener | None) -> Iterator[None]:
-    """Have a task that is called meanwhile report to a listener."""
+    """Send the reports of a task that is called meanwhile to a listener."""
     token = _listener.set(listener)
     try:
         yield

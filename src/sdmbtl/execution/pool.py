@@ -19,14 +19,14 @@ _Task = tuple[Future[Any], Call, Listener | None]
 
 
 class Worker(ABC):
-    """Someone who does one task at a time."""
+    """A worker, which does one task at a time."""
 
     def start(self, is_wanted: Callable[[], bool]) -> None:  # noqa: B027 (most need no time)
         """Wait until the worker can take a task, for as long as it is wanted."""
 
     @abstractmethod
     def do(self, call: Call, on_report: Listener | None) -> Answer:
-        """Have a task done, as `do_call`; raise `WorkerLostError` if the worker is lost."""
+        """Run a task, as `do_call`; raise `WorkerLostError` if the worker is lost."""
 
     @abstractmethod
     def kill(self) -> None:
@@ -60,7 +60,7 @@ class WorkerPool(Executor):
     def submit(  # type: ignore[override]
         self, function: Callable[..., Any], /, *args: Any, on_report: Listener | None = None
     ) -> Future[Any]:
-        """Have a task done by the next worker that is free."""
+        """Submit a task to the next free worker."""
         call: Call = (f"{function.__module__}:{function.__qualname__}", args)
         with self._lock:
             if self._is_shut_down:

@@ -63,7 +63,7 @@ class _Process(Worker):
         self.pid = self._process.pid
 
     def do(self, call: Call, on_report: Listener | None) -> Answer:
-        """Have a task done; see `Worker.do`."""
+        """Run a task; see `Worker.do`."""
         begun = time.monotonic() + self.start_seconds
         with suppress(BrokenPipeError, ConnectionResetError):  # which is noticed below
             self._connection.send(call)

@@ -118,7 +118,7 @@ class _Actor:
     """The process of a worker."""
 
     def start(self) -> None:
-        """Answer, and so tell that this runs."""
+        """Answer, as a sign that the actor runs."""
 
     def do(self, call: Call) -> Answer:
         """Do a task."""
@@ -145,7 +145,7 @@ class _RayWorker(Worker):
         self._get(reference, None)
 
     def do(self, call: Call, on_report: Listener | None) -> Answer:
-        """Have a task done; see `Worker.do`. Nothing is reported."""
+        """Run a task; see `Worker.do`. Nothing is reported."""
         del on_report
         answer: Answer = self._get(self._actor.do.remote(call), self._time_limit)
         return answer

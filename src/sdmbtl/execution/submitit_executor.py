@@ -91,7 +91,7 @@ class _JobWorker(Worker):
         self._killed = threading.Event()
 
     def do(self, call: Call, on_report: Listener | None) -> Answer:
-        """Have a task done; see `Worker.do`. Nothing is reported."""
+        """Run a task; see `Worker.do`. Nothing is reported."""
         from submitit.core.utils import FailedSubmissionError
 
         del on_report

@@ -69,7 +69,7 @@ class SpaceMap:
         return {n: counts[n] for n in sorted(counts, key=lambda n: -counts[n]) if counts[n]}
 
     def draw_slice(self, axes: Axes, x: int, y: int, hidden: Mapping[int, int]) -> None:
-        """Draw a slice of a grid: dimension x across, y up, and of each other one this level."""
+        """Draw a slice of a grid: dimension x across, y up, the others at these levels."""
         inside = np.ones(len(self.space), bool)
         for d, level in hidden.items():
             inside &= self.places[d] == level

@@ -68,7 +68,7 @@ class Identification:
         return self.portfolio.weighted_choice(weights, best)
 
     def choose(self) -> Choice:
-        """Return the policy with the highest expected return, by what is known now."""
+        """Return the policy with the highest expected return, given the returns so far."""
         return self.portfolio.choose(weights=self.weights)
 
     def tell(self, policy: int, episode_return: float) -> None:

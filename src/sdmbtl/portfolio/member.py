@@ -42,7 +42,7 @@ class Member:
 
 
 class Actor(Protocol):
-    """Anything that acts: a `Policy`, or one that is given its context."""
+    """Anything that acts: a `Policy`, or a policy in one context."""
 
     def act(self, observation: ArrayLike) -> Any:
         """Return the action for one observation, or for a batch of them."""

@@ -18,7 +18,7 @@ CONTEXTS: tuple[str, ...] = get_args(Knowledge)
 
 @dataclass(frozen=True)
 class NetworkRecord:
-    """A network of a portfolio, and how well it does.
+    """A network distilled from a portfolio, and its returns.
 
     Attributes:
         context: "told" or "hidden".

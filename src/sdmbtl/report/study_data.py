@@ -76,7 +76,7 @@ def study_data(study: Study) -> dict[str, Any]:
 
 
 def read_progress(study: Study) -> dict[str, Any] | None:
-    """Read the policy in training that a run has written down; None if there is no run."""
+    """Read the progress of the policy in training; None if there is no run."""
     root, path = study.files.root, study.files.root / LIVE_FILE
     if study.running_process is None or unsafe_path_reason(path, root) is not None:
         return None

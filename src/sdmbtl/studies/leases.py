@@ -1,8 +1,8 @@
 """Heartbeats and fencing: who works on a trial, when it was last heard of, whose result counts.
 
 Each time a trial is given to somebody its token rises by one. A result that comes with an older
-token is stale: it is recorded and does not count. A trial is free again when the process that
-works on it has ended, or when nothing was heard of it for the seconds of its lease.
+token is stale: it does not count. A trial is free again when the process that works on it has
+ended, or when nothing was heard of it for the seconds of its lease.
 """
 
 from __future__ import annotations

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import time
 from collections import deque
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, wait
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
@@ -116,7 +116,8 @@ class Loop:
         self.recorder = Recorder(self.study, self.leases, self.tell)
         self._failures = 0
         self._tasks: dict[Future[Any], _Run | _Piece] = {}
-        self._todo: deque[_Run | _Piece] = deque()
+        #: Also trained policies of a batch: what the first one costs counts for the next one.
+        self._todo: deque[_Run | _Piece | Trial] = deque()
         self._in_hand: set[int] = set()
         #: Finished policies that are told of once they were compared.
         self._news: list[Event] = []
@@ -162,7 +163,7 @@ class Loop:
         """Do what is to be done, without asking for more."""
         while self._todo or self._tasks:
             while self._todo and len(self._tasks) < self.executor.workers:
-                self._submit(self._todo.popleft())
+                self._begin_next()
             self._wait()
         self._tell_news()
 
@@ -171,7 +172,7 @@ class Loop:
         study = self.study
         while len(self._tasks) < self.executor.workers:
             if self._todo:
-                self._submit(self._todo.popleft())
+                self._begin_next()
                 continue
             ours = self.leases.claim([t for t in study.pending if t.run is not None])
             ready = [t for t in ours if t.id not in self._in_hand and self._is_ready(t)]
@@ -194,10 +195,9 @@ class Loop:
             if not trials:
                 return None
             trained = [t for t in trials if self.files.is_intact(t)]
-            for trial in trained:
-                self._begin_first(trial)
             untrained = [t for t in trials if t not in trained]
-            self._in_hand |= {trial.id for trial in untrained}
+            self._in_hand |= {trial.id for trial in trials}
+            self._todo.extend(trained)
             jobs = [training_job(study, trial) for trial in untrained]
             for numbers in self.training.make_trainer().chunks(jobs) if jobs else []:
                 run = _Run([untrained[n] for n in numbers], [jobs[n] for n in numbers])
@@ -246,12 +246,12 @@ class Loop:
 
     def _known_returns(self, trial: Trial) -> NDArray[np.float64]:
         """(N, E) returns of a policy on the targets so far, NaN where there are none."""
-        study = self.study
-        known = np.full((len(study.space), study.configuration.episodes), np.nan)
-        if trial.row is not None:
-            episodes = study.store.episodes().get(trial.id, trial.row[:, None])
-            known[:, : episodes.shape[1]] = episodes[:, : known.shape[1]]
-        return known
+        space, most = self.study.space, self.study.configuration.episodes
+        if trial.row is None:
+            return np.full((len(space), most), np.nan)
+        episodes = self.study.store.episodes().get(trial.id, trial.row[:, None])
+        missing = max(most - episodes.shape[1], 0)  # more may have been reported
+        return np.pad(episodes, ((0, 0), (0, missing)), constant_values=np.nan)
 
     def _begin_first(self, trial: Trial) -> None:
         """Begin to evaluate the policy of a trial, before it is compared with others."""
@@ -299,9 +299,15 @@ class Loop:
         if chosen is None:
             return False
         trial = study.trials[chosen[0]]
-        if not self.leases.alone and not self.leases.claim([trial]):
-            return False
-        self._begin_row(trial, self._known_returns(trial), chosen[1], errors.get(trial.id))
+        if not self.leases.alone:
+            with study.write_lock():
+                is_old = study.trials[trial.id] is not trial
+                is_ours = not is_old and bool(self.leases.claim([trial]))
+            if is_old:  # another process played it while this one was choosing
+                return self._compare()
+            if not is_ours:
+                return False
+        self._begin_row(trial, self._known_returns(trial), chosen[1])
         return True
 
     def _tell_news(self) -> None:
@@ -314,11 +320,11 @@ class Loop:
         trial: Trial,
         known: NDArray[np.float64],
         targets: NDArray[np.intp] | None,
-        errors: Mapping[int, str] | None = None,
     ) -> None:
         """Begin to play a policy on some targets, see `RowEvaluation`, cut into pieces."""
         study = self.study
-        seed, before = _evaluation_seed(study.configuration), dict(errors or {})
+        seed, errors = _evaluation_seed(study.configuration), study.store.errors()
+        before = errors.get(trial.id, {})
         evaluation = RowEvaluation(trial, study.space, known, seed, targets, before)
         row = _Row(trial, evaluation, self.files.content(trial.id))
         pieces: list[_Piece] = []
@@ -335,6 +341,13 @@ class Loop:
             self._in_hand.add(trial.id)
             self._todo.extendleft(reversed(pieces))  # before what is still to be trained
             self.tell(Event("evaluating", trial, 0, row.todo))
+
+    def _begin_next(self) -> None:
+        task = self._todo.popleft()
+        if isinstance(task, Trial):
+            self._begin_first(task)
+        else:
+            self._submit(task)
 
     def _submit(self, task: _Run | _Piece) -> None:
         from sdmbtl.training.tasks import evaluate_task, train_task
@@ -390,14 +403,11 @@ class Loop:
         self.recorder.keep_trained(outcomes, time.monotonic() - run.begun)
         if self.checkpoints is not None:
             delete_checkpoints(self.training, run.jobs, self.checkpoints)
-        ended = []
-        for before in run.trials:
-            trial = self.study.trials[before.id]
-            if trial.has_policy and trial.status == "pending":
-                self._begin_first(trial)
-            else:  # failed, to be tried again, or reported elsewhere
-                ended.append(trial.id)
-        return ended
+        trials = [self.study.trials[before.id] for before in run.trials]
+        trained = [t for t in trials if t.has_policy and t.status == "pending"]
+        self._todo.extendleft(reversed(trained))
+        # The others failed, are to be tried again, or were reported elsewhere.
+        return [t.id for t in trials if t not in trained]
 
     def _take_piece(
         self, piece: _Piece, future: Future[Any], error: WorkerLostError | None
@@ -493,7 +503,7 @@ def training_job(study: Study, trial: Trial) -> TrainingJob:
     row, parent = None, None if trial.parent is None else study.files.load(trial.parent)
     if space.is_whole(trial.source):
         number *= WHOLE_SPACE
-        if trial.parent is not None:
+        if trial.parent is not None and study.trials[trial.parent].row is not None:
             # A policy that continues practises where its parent falls short. The rows up to its
             # parent's were there when the trial was asked for, so a run that is begun again gets
             # the same contexts.

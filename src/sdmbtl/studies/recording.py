@@ -161,7 +161,7 @@ class Recorder:
         row, before = (np.empty(0) if t.row is None else t.row for t in (now, trial))
         if now.status == trial.status and np.array_equal(row, before, equal_nan=True):
             return True
-        self.leases.tokens.pop(trial.id, None)
+        self.leases.give_back(trial.id)
         _log.warning(
             "Policy %d was reported elsewhere as %s while it was worked on here. That stays.",
             now.id,

@@ -50,7 +50,7 @@ class RowEvaluation:
         targets: Targets to play one more episode on; None for all episodes wherever none was
             played, and on a source that is a point and not a target.
         own: The mean return on such a source, if it is known.
-        errors: Errors by target.
+        errors: Errors by target, those of earlier evaluations first.
         steps: Environment steps that were played.
     """
 
@@ -63,7 +63,7 @@ class RowEvaluation:
     steps: int = 0
 
     def __post_init__(self) -> None:
-        self.known = self.known.copy()
+        self.known, self.errors = self.known.copy(), dict(self.errors)
         self._off_target = self.trial.source.is_point and self.trial.index is None
         self.own = self.trial.source_return if self._off_target else None
         #: (n, D) the targets, then the source if it is a point that is not a target.
@@ -97,7 +97,8 @@ class RowEvaluation:
             elif number in errors:
                 self.errors[number] = errors[number]
             else:
-                first = int(played(self.known[number]))
+                self.errors.pop(number, None)
+                first = int(np.isnan(self.known[number]).argmax())
                 self.known[number, first : first + len(values)] = values
 
 

@@ -46,7 +46,7 @@ def check_proposes_contexts_of_the_space(factory: SelectorFactory) -> None:
 
 
 def check_never_proposes_twice(factory: SelectorFactory) -> None:
-    """No source comes twice, up to as many rounds as there are targets."""
+    """No source is proposed twice, up to as many rounds as there are targets."""
     for name, space in example_spaces().items():
         trials = _run(factory(space, seed=1), rounds=len(space))
         seen = {
@@ -57,7 +57,7 @@ def check_never_proposes_twice(factory: SelectorFactory) -> None:
 
 
 def check_says_when_exhausted(factory: SelectorFactory) -> None:
-    """Nothing left is an ExhaustedError; a batch takes what is left."""
+    """Without a free context `ask` raises ExhaustedError; a batch takes the rest."""
     space = ContextSpace(a=range(3))
     selector = factory(space, seed=0)
     if any(t.index is None for t in _run(factory(space, seed=0), rounds=3)):
@@ -100,7 +100,7 @@ def check_order_of_tells_does_not_matter(factory: SelectorFactory) -> None:
 
 
 def check_failed_and_cancelled(factory: SelectorFactory) -> None:
-    """A failed run has no row and its context does not come back; that of a cancelled one may."""
+    """A failed run has no row and its context is not offered again; a cancelled one may."""
     space = example_spaces()["grid"]
     selector, matrix = factory(space, seed=0), example_matrix(space)
     failed = []
