@@ -89,7 +89,7 @@ def test_no_module_imports_itself_through_another():
 
 
 def test_the_map_is_right():
-    """CONTRIBUTING.md names every package in order, and files and functions that exist."""
+    """CONTRIBUTING.md names every package in order, and files, functions and classes that exist."""
     text = (ROOT.parents[1] / "CONTRIBUTING.md").read_text()
     table = text.partition("| package | content | start with |")[2].partition("\n\n")[0]
     rows = re.findall(r"^\| `(\w+)` \|.*\| (.*) \|$", table, flags=re.MULTILINE)
@@ -97,7 +97,7 @@ def test_the_map_is_right():
     files = [f"{name}/{file}" for name, cell in rows for file in re.findall(r"`(\S+)`", cell)]
     for file in files:
         assert (ROOT / file).is_file(), file
-    for function, file in re.findall(r"`(\w+)` in `(\S+\.py)`", text):
-        assert f"def {function}(" in (ROOT / file).read_text(), (function, file)
+    for name, file in re.findall(r"`(\w+)` in `(\S+\.py)`", text):
+        assert re.search(rf"\b(def|class) {name}\b", (ROOT / file).read_text()), (name, file)
     for file in re.findall(r"`(\w+/\S+\.py)`", text):
         assert any((base / file).is_file() for base in (ROOT, ROOT.parents[1], ROOT / "training"))
