@@ -11,7 +11,7 @@ from sdmbtl.environments import make_family
 from sdmbtl.selectors import Trial
 from sdmbtl.selectors.history import History
 from sdmbtl.selectors.trial import TrainingRun
-from sdmbtl.studies import Study
+from sdmbtl.studies import Study, loop
 from sdmbtl.studies.row_evaluation import (
     COMPARED,
     COMPARED_SHARE,
@@ -185,6 +185,19 @@ def test_a_share_of_the_steps_of_training(jobs, tmp_path):
     share, one_comparison = COMPARED_SHARE * study.training_steps, 500 * COMPARED
     assert share - one_comparison < played <= share
     assert all(trial.earlier == () for trial in study.trials)
+
+
+def test_each_comparison_chooses_among_other_targets(tmp_path, monkeypatch):
+    from small_study import REGIONS, TRAINER, open_small
+
+    seeds, choose = [], loop.next_comparison
+    monkeypatch.setattr(
+        loop, "next_comparison", lambda *given: seeds.append(given[-1]) or choose(*given)
+    )
+    trainer = {**TRAINER, "total_timesteps": 40_960, "eval_every": 20}
+    study = open_small(tmp_path / "study", **REGIONS, episodes=50, trainer_options=trainer)
+    study.run(budget=2)
+    assert len(seeds) == len(set(seeds)) > 2
 
 
 def test_policies_are_told_of_when_they_were_compared(tmp_path):

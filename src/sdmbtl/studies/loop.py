@@ -288,14 +288,16 @@ class Loop:
             return False
         if any(isinstance(task, _Piece) for task in self._tasks.values()):
             return True
-        if not self._spent().allows_comparison:
+        spent = self._spent()
+        if not spent.allows_comparison:
             return False
         errors, is_open = study.store.errors(), dict[int, NDArray[np.bool_]]()
         for trial in study.selector.history.finished:
             if trial.id not in self._in_hand and self.files.is_intact(trial):
                 is_open[trial.id] = self._counts(trial) < made.episodes
                 is_open[trial.id][list(errors.get(trial.id, ()))] = False
-        chosen = next_comparison(study.selector.history, is_open, _evaluation_seed(made))
+        seed = derived_seed(_evaluation_seed(made), "candidates", spent.episodes)
+        chosen = next_comparison(study.selector.history, is_open, seed)
         if chosen is None:
             return False
         trial = study.trials[chosen[0]]
@@ -404,7 +406,11 @@ class Loop:
         if self.checkpoints is not None:
             delete_checkpoints(self.training, run.jobs, self.checkpoints)
         trials = [self.study.trials[before.id] for before in run.trials]
-        trained = [t for t in trials if t.has_policy and t.status == "pending"]
+        trained = [
+            t
+            for t in trials
+            if t.has_policy and t.status == "pending" and t.id in self.leases.tokens
+        ]
         self._todo.extendleft(reversed(trained))
         # The others failed, are to be tried again, or were reported elsewhere.
         return [t.id for t in trials if t not in trained]

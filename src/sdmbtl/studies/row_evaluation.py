@@ -142,15 +142,14 @@ def next_comparison(
     Args:
         history: All policies.
         open_targets: For each trial that can be played the (N,) targets where it may be.
-        seed: Root of the draw of targets to choose from, which all policies share.
+        seed: Seed of the draw of targets to choose from, which all policies share.
 
     Returns:
         The id of the trial and its targets; None if there is nothing to play.
     """
     finished = history.finished
-    key = seed_sequence(seed, "candidates", sum(int(f.sum()) for f in open_targets.values()))
-    size = min(CANDIDATES, len(history.space))
-    drawn = np.sort(np.random.default_rng(key).choice(len(history.space), size, replace=False))
+    rng, size = np.random.default_rng(seed), min(CANDIDATES, len(history.space))
+    drawn = np.sort(rng.choice(len(history.space), size, replace=False))
     best, highest = None, -np.inf
     for number, trial in enumerate(finished):
         if trial.id not in open_targets:
