@@ -14,7 +14,7 @@ $(STAMP): pyproject.toml lab/pyproject.toml $(wildcard domains/*/pyproject.toml)
 	touch $(STAMP)
 
 run: setup
-	$(BIN)/sdmbtl run Drone --budget 12 --out runs/drone
+	$(BIN)/sdmbtl run Drone --budget 18 --out runs/drone
 
 test: setup
 	$(MAKE) --no-print-directory --jobs=2 lint pytest
