@@ -7,7 +7,7 @@ Six data sets, four methods: the default study; one policy for the whole space, 
 context observed or on prioritised contexts. One unit is the trainer's default number of steps for
 one policy. Every environment step of a study counts: training, evaluations, random actions. One
 policy needs no evaluations and pays for none; the scores of the prioritised contexts are free.
-Ten new episodes on each target measure the policy that is chosen for it, as a share of the range of
+Four new episodes on each target measure the policy that is chosen for it, as a share of the range of
 returns.
 
 Measurements are kept in the work directory and not repeated; those of the default study are valid
