@@ -3,12 +3,12 @@
     python lab/experiments/against_generalists.py [--data "CartPole wide"] [--only generalist-first]
         [--seeds 5] [--work runs/generalists]
 
-Six data sets, four methods: the default study; one policy for the whole space, also with the
-context observed or on prioritised contexts. One unit is the trainer's default number of steps for
+The methods: the default study; one policy for the whole space, also with the context observed or on
+prioritised contexts. One unit is the trainer's default number of steps for
 one policy. Every environment step of a study counts: training, evaluations, random actions. One
 policy needs no evaluations and pays for none; the scores of the prioritised contexts are free.
-Four new episodes on each target measure the policy that is chosen for it, as a share of the range of
-returns.
+Four new episodes on each target measure the policy that is chosen for it, as a share of the range
+of returns.
 
 Measurements are kept in the work directory and not repeated; those of the default study are valid
 only for the code version that produced them. Written to results/generalists.json.
