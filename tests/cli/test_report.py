@@ -5,7 +5,6 @@ import re
 import signal
 import socket
 
-import pytest
 from command_runner import started
 
 from sdmbtl.environments import family_names
@@ -23,12 +22,6 @@ def test_a_page_elsewhere(command, trained, tmp_path):
     file = tmp_path / "page.html"
     found = command.json("report", trained[0], "-o", file)
     assert found == {"path": str(trained[0]), "report": str(file), "bytes": file.stat().st_size}
-
-
-@pytest.mark.parametrize("more", [(), ("--live",)])
-def test_places_without_a_study(command, tmp_path, more):
-    for place in (tmp_path / "nowhere", tmp_path, "/etc/passwd"):
-        assert f"not a study in '{place}'" in command.error("report", place, *more)
 
 
 def test_wrong_use_of_live(command, trained, tmp_path):

@@ -11,7 +11,7 @@ from gymnasium import spaces
 from sdmbtl import ContextSpace
 from sdmbtl.environments import EnvironmentFamily, FactoryFamily, make_family
 from sdmbtl.environments.contextual import append_context
-from sdmbtl.errors import ContextError, FamilyError, PolicyError
+from sdmbtl.errors import ContextError, FamilyError
 
 FAMILIES = ("CartPole", "Pendulum", "Acrobot", "MountainCar", "BipedalWalker")
 LONG = {"length": 2.0}
@@ -161,33 +161,6 @@ def test_contexts_that_cannot_be_observed():
     family = make_family("cartpole")
     with pytest.raises(ContextError, match="'wind'; CartPole has"):
         family.make(observe_context=ContextSpace(wind=[0.0, 1.0]))
-
-    def text(context):
-        env = Recorder(context)
-        env.observation_space = spaces.Text(3)
-        return env
-
-    with pytest.raises(PolicyError, match="Observations can be flattened if"):
-        FactoryFamily(text, ContextSpace(a=[0.0, 1.0])).make(observe_context=True)
-
-
-def test_other_observations_are_flattened_before_the_context():
-    inner = spaces.Dict(
-        {"image": spaces.Box(0, 255, (2, 2, 1), np.uint8), "mode": spaces.Discrete(3)}
-    )
-
-    class Seen(Recorder):
-        observation_space = inner
-
-        def reset(self, *, seed=None, options=None):
-            super().reset(seed=seed)
-            return {"image": np.full((2, 2, 1), 51, np.uint8), "mode": 1}, {}
-
-    space = ContextSpace(a=[0.0, 4.0])
-    env = FactoryFamily(lambda context: Seen(context), space).make({"a": 1.0}, observe_context=True)
-    observation, _ = env.reset(seed=0)
-    np.testing.assert_allclose(observation, [0.2, 0.2, 0.2, 0.2, 0, 1, 0, 0.25], rtol=1e-6)
-    assert observation in env.observation_space
 
 
 # -- Gymnasium ---------------------------------------------------------------------------

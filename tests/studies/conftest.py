@@ -10,9 +10,6 @@ from stand_ins import STAND_INS, make_study
 
 HERE = Path(__file__).parent
 
-#: A script without `if __name__`, on purpose.
-collect_ignore = ["killed_evaluation.py"]
-
 
 @pytest.fixture(scope="session")
 def finished(tmp_path_factory):

@@ -1,9 +1,5 @@
 """A target on which a policy cannot be evaluated costs that one number, and no policy."""
 
-import os
-import signal
-import time
-from contextlib import suppress
 from pathlib import Path
 
 import numpy as np
@@ -147,16 +143,7 @@ def alone(tmp_path):
     return study
 
 
-def interrupt(process):
-    raise KeyboardInterrupt
-
-
-def crash(process):
-    os.kill(process, signal.SIGSEGV)
-
-
-@pytest.mark.parametrize("harm", [interrupt, crash])
-def test_harmed_while_processes_share_an_evaluation(harm, tmp_path, monkeypatch, alone):
+def test_interrupted_while_processes_share_an_evaluation(tmp_path, monkeypatch, alone):
     monkeypatch.setattr(EvaluationHelpers, "start_seconds", -1.0)
     made, make, seen = [], EvaluationHelpers.__init__, []
     monkeypatch.setattr(
@@ -166,29 +153,12 @@ def test_harmed_while_processes_share_an_evaluation(harm, tmp_path, monkeypatch,
     def watch(event):
         if event.stage == "evaluating" and made[0].pids and not seen:
             seen.extend(made[0].pids)
-            harm(seen[0])
+            raise KeyboardInterrupt
 
     study = open_rough(tmp_path / "study", MANY_SLOPES, episodes=10)
-    with suppress(KeyboardInterrupt):
+    with pytest.raises(KeyboardInterrupt):
         study.run(budget=1, callbacks=[watch], eval_processes=2)
-    assert seen
-    if harm is interrupt:
-        assert not any(Path(f"/proc/{process}").exists() for process in seen)
-        assert [t.status for t in study.trials] == ["pending"]
-        study.run(budget=1, eval_processes=2)
-    assert outcome(study) == outcome(alone)
-
-
-@pytest.mark.slow
-def test_killed_while_processes_share_an_evaluation(tmp_path, run_script, alone):
-    troubles = tmp_path / "troubles.json"
-    killed = run_script("killed_evaluation.py", tmp_path / "study", troubles)
-    assert killed.returncode == -signal.SIGKILL, killed.stderr
-    deadline = time.monotonic() + 300
-    while any(Path(f"/proc/{pid}").exists() for pid in killed.stdout.split()):
-        assert time.monotonic() < deadline, "a worker is still there"
-        time.sleep(0.05)
-    study = Study.open(tmp_path / "study")
+    assert not any(Path(f"/proc/{process}").exists() for process in seen)
     assert [t.status for t in study.trials] == ["pending"]
-    study.run(budget=1)
+    study.run(budget=1, eval_processes=2)
     assert outcome(study) == outcome(alone)

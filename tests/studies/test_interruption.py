@@ -46,17 +46,6 @@ def test_killed_while_writing(tmp_path, run_script, reference):
     assert outcome(study) == reference
 
 
-@pytest.mark.slow
-def test_killed_again_and_again(tmp_path, run_script, reference):
-    path = tmp_path / "study"
-    for stage in ("training", "saving", "finished"):
-        assert run_script("killed_run.py", path, stage, 1).returncode == KILLED
-    assert Study.open(path).n_finished >= 1
-    study = Study.open(path)
-    study.run(budget=4)
-    assert outcome(study) == reference
-
-
 def test_keyboard_interrupt_in_training_is_not_a_failure(tmp_path, reference):
     def interrupt(event):
         if event.stage == "training" and event.trial.id == 1:
@@ -68,14 +57,6 @@ def test_keyboard_interrupt_in_training_is_not_a_failure(tmp_path, reference):
     assert [t.status for t in study.trials] == ["finished", "pending"]
     assert study.trials[1].run == TrainingRun()
     study.run(budget=4)
-    assert outcome(study) == reference
-
-
-def test_budget_in_pieces(tmp_path, reference):
-    for budget in (1, 3, 4):
-        study = open_small(tmp_path / "study")
-        study.run(budget=budget)
-        assert study.n_finished == budget
     assert outcome(study) == reference
 
 

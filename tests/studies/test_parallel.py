@@ -12,7 +12,6 @@ from small_study import REGIONS, open_small, outcome
 from stand_ins import evaluate, hand_over, make_study, train_one
 
 from sdmbtl.errors import (
-    BusyError,
     ExecutorError,
     StudyError,
     TrainerError,
@@ -207,16 +206,6 @@ def test_what_was_trained_is_evaluated_after_a_kill(tmp_path, planned):
 
 
 # -- several processes on one study ------------------------------------------------------------
-
-
-def test_a_second_process_joins_only_if_told_to(tmp_path, planned):
-    study = make_study(tmp_path / "study", batch=1)
-    with LeaseKeeper(study.store), pytest.raises(BusyError, match="--join"):
-        Study.open(study.path).run(2, executor=planned(1))
-    with LeaseKeeper(study.store):
-        Study.open(study.path).run(2, executor=planned(1), join=True)
-    study.refresh()
-    assert study.n_finished == 2
 
 
 def test_what_another_process_works_on_is_waited_for(tmp_path, planned):

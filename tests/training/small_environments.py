@@ -15,11 +15,6 @@ def make_cartpole(context):
     return env
 
 
-def make_worthless(context):
-    """A CartPole whose rewards are not numbers."""
-    return gymnasium.wrappers.TransformReward(make_cartpole(context), lambda _: float("nan"))
-
-
 def make_leaning_pendulum(context):
     """Gymnasium's Pendulum with another mass and length, cut off after 20 steps."""
     env = gymnasium.make("Pendulum-v1", disable_env_checker=True, max_episode_steps=20)

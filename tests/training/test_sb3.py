@@ -12,7 +12,7 @@ from gymnasium import spaces
 
 from sdmbtl import ContextSpace
 from sdmbtl.environments import FactoryFamily, make_family
-from sdmbtl.errors import ContextError, TrainerError, TrainingError
+from sdmbtl.errors import TrainerError, TrainingError
 from sdmbtl.policies import MlpPolicy, policy_bytes, policy_from_bytes
 from sdmbtl.training import TrainingJob, make_trainer
 from sdmbtl.training.sb3 import SB3Trainer, hyperparameter_defaults
@@ -217,14 +217,6 @@ def test_sb3_contrib_may_be_missing(monkeypatch):
     monkeypatch.setitem(sys.modules, "sb3_contrib", None)
     with pytest.raises(TrainerError, match=r"'TQC' needs sb3-contrib.*'sdmbtl\[contrib\]'"):
         tiny(algorithm="TQC")
-
-
-def test_what_an_algorithm_does_not_take_is_refused_before_training():
-    with pytest.raises(ContextError, match="'length' of CartPole must be above 0"):
-        tiny().train([TrainingJob([[0.0]], 0)])
-    with pytest.raises(TrainerError, match="SAC cannot be used on CartPole"):
-        tiny(algorithm="SAC", **OFF_POLICY).check_environment()
-    tiny("Pendulum", algorithm="SAC", **OFF_POLICY).check_environment()
 
 
 # -- settings and progress ---------------------------------------------------------------
