@@ -642,8 +642,8 @@ class Study:
     ) -> dict[str, int]:
         """Evaluate recorded policies on every target on which they have no return.
 
-        They play the episodes that they would have played. Returns that are known stay as they
-        are; a policy that could not be evaluated at all becomes a finished one.
+        They play the episodes of `evaluate="all"` there. Returns that are known stay as they are; a
+        policy that could not be evaluated at all becomes a finished one.
 
         Returns:
             How many returns, each of one policy on one target, were `missing` and are `left`.
