@@ -306,6 +306,7 @@ def test_jobs_of_submitit_give_the_same_bytes(tmp_path, reference):
 
 
 @pytest.mark.slow
+@pytest.mark.filterwarnings("ignore:os.fork")  # by Ray, when another test has loaded JAX
 def test_a_lost_node_of_ray_costs_only_what_it_worked_on(tmp_path):
     ray = pytest.importorskip("ray")
     cluster_utils = pytest.importorskip("ray.cluster_utils")
