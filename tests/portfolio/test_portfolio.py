@@ -120,6 +120,13 @@ class TestActing:
         assert portfolio.policy_for([0]).act([2.0]) == 0
         assert portfolio.policy_for([3]).act([[2.0], [-2.0]]).tolist() == [1, 0]
 
+    def test_the_latest_choice_is_remembered(self):
+        seeing = linear_policy(1.0, 2.0, sees_context=True)
+        portfolio = Portfolio(LINE, [member(0, [1.0] * 4, policy=seeing)])
+        actor = portfolio.policy_for([1.5])
+        assert portfolio.policy_for({"a": 1.5}) is actor
+        assert portfolio.policy_for([1.6]) is not actor
+
     @given(st.integers(0, 10**6), st.floats(-1, 5), st.floats(5, 35))
     def test_the_policy_is_the_choice(self, seed, a, b):
         portfolio = some_portfolio(seed, missing=0.2)

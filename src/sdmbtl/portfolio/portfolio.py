@@ -113,6 +113,8 @@ class Portfolio:
             _episode_variance([m.returns for m in checked]),
             [m.source for m in checked],
         )
+        #: The latest context that a policy was chosen for, and the policy.
+        self._latest: tuple[bytes, Actor] | None = None
 
     # -- members -------------------------------------------------------------------------
 
@@ -287,15 +289,20 @@ class Portfolio:
     def policy_for(self, context: ContextLike) -> Actor:
         """Return the policy that acts in a context, on plain observations of its environment.
 
-        It is the one of `choose`, whose uncertainty is left out: this may be called at every step.
+        It is the one of `choose`, whose uncertainty is left out. The latest one is remembered: this
+        may be called at every step.
         """
         vector = self.space.vector(context)
-        target = self.space.find(vector)
-        if target is not None:
-            return self.actor(int(self.best_policies[target]), vector)
-        within = np.clip(self.space.to_unit(vector), 0.0, 1.0)
-        best = int(self._rounded(self.model.means_at(within[None])[:, 0]).argmax())
-        return self.actor(self.members[best].id, vector)
+        if self._latest is None or self._latest[0] != vector.tobytes():
+            target = self.space.find(vector)
+            if target is not None:
+                member = int(self.best_policies[target])
+            else:
+                within = np.clip(self.space.to_unit(vector), 0.0, 1.0)
+                best = int(self._rounded(self.model.means_at(within[None])[:, 0]).argmax())
+                member = self.members[best].id
+            self._latest = vector.tobytes(), self.actor(member, vector)
+        return self._latest[1]
 
     def actor(self, member: int, context: ContextLike) -> Actor:
         """Return a member in a context, on the plain observations of its environment.
