@@ -4,7 +4,7 @@
     python lab/experiments/draw.py choosing               # policies, their gap and the next one
     python lab/experiments/draw.py season                 # a season of a trained crop policy
     python lab/experiments/draw.py crossing               # SUMO's drivers and a trained policy
-    python lab/experiments/draw.py report runs/cartpole   # the report of a study; needs chromium
+    python lab/experiments/draw.py report runs/drone      # the report of a study; needs chromium
 
 Written to docs/figures/.
 """
@@ -41,7 +41,7 @@ PICTURES = {
     "report-headline": ("h1, .lead, .tiles, .summary", "#coverage", 850),
     "report-space": ("#figures", "#space", 815),
 }
-WIDTH, COLOURS = 1180, 160
+WIDTH = 1180
 
 
 def draw_coverage() -> None:
@@ -217,7 +217,7 @@ def photograph(address: str, height: int, folder: str) -> bytes:
     )
     drawn = io.BytesIO()
     with Image.open(shot) as image:
-        image.convert("RGB").quantize(COLOURS).save(drawn, format="png", optimize=True)
+        image.convert("RGB").save(drawn, format="png", optimize=True)
     return drawn.getvalue()
 
 

@@ -155,17 +155,11 @@ function drawSeries(svg, one, x, y) {
   one.points.forEach(([a, b], index) => {
     const mark = one.marks && one.marks(index);
     const fill = one.markColour ? one.markColour(index) : colour;
+    const look = { fill, stroke: "var(--muted)" }; // light colours need an edge
     if (mark === "square") {
-      svg.append(draw("rect", { x: x(a) - 4.5, y: y(b) - 4.5, width: 9, height: 9, fill }));
+      svg.append(draw("rect", { x: x(a) - 4.5, y: y(b) - 4.5, width: 9, height: 9, ...look }));
     } else if (mark) {
-      svg.append(
-        draw("circle", {
-          cx: x(a),
-          cy: y(b),
-          r: 4.8,
-          fill,
-        }),
-      );
+      svg.append(draw("circle", { cx: x(a), cy: y(b), r: 4.8, ...look }));
     }
   });
 }
