@@ -138,6 +138,8 @@ def test_what_the_tutorial_prints_was_printed():
     assert len(shown) == 5
     for block in shown:
         assert any(block in text for text in printed), block
+    covered = re.search("[0-9.]+ %", kept["printed"]["evaluate everywhere"][0])[0]
+    assert f"512 drones to {covered} in new episodes" in (ROOT / "README.md").read_text()
 
 
 @pytest.mark.slow
